@@ -17,7 +17,7 @@ from fiedler.out_of_core import neighbors
 from fiedler.out_of_core.graph import OWN, GraphBlocks, StoredGraph, refine
 from fiedler.out_of_core.partition import CellBlocks, RowBlocks, find_cells, join_cells, two_nearest_blocks
 from fiedler.out_of_core.run import Run
-from fiedler.out_of_core.store import Workspace
+from fiedler.out_of_core.store import Task, Workspace
 from fiedler.out_of_core.walk import compute_memberships, walk
 
 da = pytest.importorskip("dask.array")
@@ -47,11 +47,11 @@ def assemble(graph, size):
     n = int(layout.starts[-1])
     parts = []
     for block in range(layout.n_blocks):
-        rows = stored.read(run.workspace, block)
+        rows = stored.read(Task(run.workspace, block))
         halo = [
-            layout.starts[other] + stored.read(run.workspace, other).exports[place]
+            layout.starts[other] + stored.read(Task(run.workspace, other)).exports[place]
             for other in rows.neighbors
-            for place in [stored.read(run.workspace, other).neighbors.index(block)]
+            for place in [stored.read(Task(run.workspace, other)).neighbors.index(block)]
         ]
         nodes = np.concatenate([layout.starts[block] + np.arange(rows.n), *halo])
         entries = sp.coo_array(rows.weights)
@@ -67,7 +67,7 @@ def write_by_node(run, graph, step, nodes, values):
     in_order[nodes] = values
     for block in range(graph.cells.n_blocks):
         own = in_order[graph.cells.layout.starts[block] : graph.cells.layout.starts[block + 1]]
-        run.workspace.write(step, block, graph.largest.read(run.workspace, block).share(own))
+        run.workspace.write(step, block, graph.largest.read(Task(run.workspace, block)).share(own))
 
 
 def test_one_block_gives_the_graphs_in_memory(rows, run):

@@ -33,7 +33,7 @@ from ..graph.recipes import SYMMETRIZE, KNNGraph, SymmetrizeRule
 from .neighbors import NO_NODE, search_neighbors
 from .partition import CellBlocks, Layout, RowBlocks, select_values, stack
 from .run import Run, refuse, run_steps
-from .store import Workspace
+from .store import Task
 
 OWN = "own"  # the array with the values of all nodes of a block
 WEIGHTS, METRICS = ("binary", "heat", "local"), ("euclidean", "cosine")
@@ -54,21 +54,20 @@ class StoredGraph(NamedTuple):
     step: str
     size: int
 
-    def read(self, workspace: Workspace, block: int) -> BlockGraph:
+    def read(self, task: Task) -> BlockGraph:
         """Read a block."""
         names = ("indptr", "columns", f"weights {self.size}", "neighbors", "n_halo")
-        indptr, columns, weights, neighbors, n_halo = workspace.read(self.step, block, *names)
+        indptr, columns, weights, neighbors, n_halo = task.read(self.step, *names)
         n = len(indptr) - 1
-        exports = workspace.read(self.step, block, *(f"export {other}" for other in neighbors))
+        exports = task.read(self.step, *(f"export {other}" for other in neighbors))
         matrix = sp.csr_array((weights, columns, indptr), shape=(n, n + int(n_halo)))
-        return BlockGraph(block, matrix, [int(other) for other in neighbors], list(exports))
+        return BlockGraph(matrix, [int(other) for other in neighbors], list(exports))
 
 
 @dataclass(frozen=True, eq=False)
 class BlockGraph:
     """The rows of one block of the weight matrix."""
 
-    block: int
     weights: sp.csr_array  # (n, n + n_halo)
     neighbors: list[int]  # the blocks to which it is joined, by number
     exports: list[np.ndarray]  # for each of these, the own nodes that it has in its halo
@@ -87,10 +86,10 @@ class BlockGraph:
         """Return the values of the own nodes, and for every joined block those that it needs, as arrays by name."""
         return {OWN: values} | {f"for {other}": values[rows] for other, rows in zip(self.neighbors, self.exports)}
 
-    def receive(self, workspace: Workspace, step: str) -> Array:
+    def receive(self, task: Task, step: str) -> Array:
         """Return the values of the own nodes and of the halo, as `share` of all blocks has written them in a step."""
-        halo = [workspace.read_one(step, other, f"for {self.block}") for other in self.neighbors]
-        return np.concatenate([workspace.read_one(step, self.block, OWN), *halo])
+        halo = [task.workspace.read_one(step, other, f"for {task.block}") for other in self.neighbors]
+        return np.concatenate([task.read_one(step, OWN), *halo])
 
 
 class WeightRule(NamedTuple):
@@ -114,24 +113,24 @@ class DirectedEdges(NamedTuple):
     scale_products: np.ndarray  # of both nodes
 
     @classmethod
-    def read(cls, workspace: Workspace, block: int, layout: Layout, neighbors: str) -> DirectedEdges:
+    def read(cls, task: Task, layout: Layout, neighbors: str) -> DirectedEdges:
         """Read the edges of a block from the lists of neighbours."""
-        nodes, distances, scales, targets = workspace.read(neighbors, block, "nodes", "distances", "scales", "targets")
+        nodes, distances, scales, targets = task.read(neighbors, "nodes", "distances", "scales", "targets")
         rows, ranks = np.nonzero(nodes != NO_NODE)
         found, lengths = nodes[rows, ranks].astype(np.int64), distances[rows, ranks]
-        home, first = layout.blocks_of(found), layout.starts[block]
-        here = home == block
+        home, first = layout.blocks_of(found), layout.starts[task.block]
+        here = home == task.block
         local = (lengths[here], ranks[here], scales[rows[here]] * scales[found[here] - first])
         parts = [(rows[here], found[here], *local), (found[here] - first, rows[here] + first, *local)]
         for other in targets:  # neighbours in other blocks
-            there, scales_there = home == other, workspace.read_one(neighbors, other, "scales")
+            there, scales_there = home == other, task.workspace.read_one(neighbors, other, "scales")
             products = scales[rows[there]] * scales_there[found[there] - layout.starts[other]]
             parts.append((rows[there], found[there], lengths[there], ranks[there], products))
         for other in range(layout.n_blocks):  # rows of other blocks whose neighbours are here
-            if other == block or block not in workspace.read_one(neighbors, other, "targets"):
+            if other == task.block or task.block not in task.workspace.read_one(neighbors, other, "targets"):
                 continue
-            names = (f"to {block}", f"from {block}", f"length {block}", f"rank {block}", "scales")
-            own, row, length, rank, scales_there = workspace.read(neighbors, other, *names)
+            names = (f"to {task.block}", f"from {task.block}", f"length {task.block}", f"rank {task.block}", "scales")
+            own, row, length, rank, scales_there = task.workspace.read(neighbors, other, *names)
             products = scales[own] * scales_there[row]
             parts.append((own.astype(np.int64), row + layout.starts[other], length, rank, products))
         return cls(*(np.concatenate(column) for column in zip(*parts)))
@@ -144,14 +143,14 @@ class DirectedEdges(NamedTuple):
 
 
 def weigh_block(
-    workspace: Workspace, block: int, *, layout: Layout, neighbors: str, sizes: tuple[int, ...], rule: WeightRule
+    task: Task, *, layout: Layout, neighbors: str, sizes: tuple[int, ...], rule: WeightRule
 ) -> dict[str, Array]:
     """Compute the rows of a block of the weight matrix.
 
     ``sizes`` are the numbers of neighbours of nested graphs, the largest last; their weights stand side by side, 0
     where a smaller graph has no edge.
     """
-    edges = DirectedEdges.read(workspace, block, layout, neighbors)
+    edges = DirectedEdges.read(task, layout, neighbors)
     order = np.lexsort((edges.other, edges.own))
     own, other, ranks, weights = (part[order] for part in (edges.own, edges.other, edges.ranks, edges.weights(rule)))
     is_first = np.ones(len(own), dtype=bool)
@@ -161,8 +160,8 @@ def weigh_block(
     kept = by_size[-1] > 0
     own, other, by_size = own[heads][kept], other[heads][kept], [summed[kept] for summed in by_size]
 
-    n, start, home = layout.size(block), layout.starts[block], layout.blocks_of(other)
-    outside = home != block
+    n, start, home = layout.size(task.block), layout.starts[task.block], layout.blocks_of(other)
+    outside = home != task.block
     halo, position = np.unique(other[outside], return_inverse=True)
     columns = np.empty(len(other), dtype=np.int32)
     columns[~outside], columns[outside] = other[~outside] - start, n + position
@@ -241,47 +240,45 @@ class Groups(NamedTuple):
     step: str
     starts: np.ndarray
 
-    def read(self, workspace: Workspace, block: int) -> np.ndarray:
+    def read(self, task: Task) -> np.ndarray:
         """Return the groups of the nodes of a block, by their numbers among those of all blocks."""
-        return workspace.read_one(self.step, block, OWN).astype(np.int64) + int(self.starts[block])
+        return task.read_one(self.step, OWN).astype(np.int64) + int(self.starts[task.block])
 
 
-def group_block(
-    workspace: Workspace, block: int, *, graph: StoredGraph, max_share: float, random_state: int
-) -> dict[str, Array]:
+def group_block(task: Task, *, graph: StoredGraph, max_share: float, random_state: int) -> dict[str, Array]:
     """Group the nodes of a block to a share of their number, by the edges inside it."""
-    rows = graph.read(workspace, block)
+    rows = graph.read(task)
     groups = np.arange(rows.n)
     if max_share < 1 and rows.n > 1:
         inner = sp.csr_array(rows.weights[:, : rows.n])
         crossing = rows.degrees - np.asarray(inner.sum(axis=1, dtype=np.float64)).ravel()
         local = AffinityGraph(inner, loops=np.maximum(crossing, 0).astype(inner.dtype))
-        rng = np.random.RandomState([random_state, block])
+        rng = np.random.RandomState([random_state, task.block])
         groups = coarsen(local, max(1, int(max_share * rows.n)), rng).supernodes
     return rows.share(groups.astype(np.int32)) | {"n_groups": np.array(groups.max() + 1 if rows.n else 0)}
 
 
-def contract_block(
-    workspace: Workspace, block: int, *, graph: str, groups: Groups, sizes: tuple[int, ...]
-) -> dict[str, Array]:
+def contract_block(task: Task, *, graph: str, groups: Groups, sizes: tuple[int, ...]) -> dict[str, Array]:
     """Sum the weights between the groups of nodes, of the rows of a block."""
     arrays, starts = {}, groups.starts
     for size in sizes:
-        rows = StoredGraph(graph, size).read(workspace, block)
-        halo = [workspace.read_one(groups.step, other, f"for {block}") + starts[other] for other in rows.neighbors]
-        nodes = np.concatenate([groups.read(workspace, block), *halo])
+        rows = StoredGraph(graph, size).read(task)
+        halo = [
+            task.workspace.read_one(groups.step, other, f"for {task.block}") + starts[other] for other in rows.neighbors
+        ]
+        nodes = np.concatenate([groups.read(task), *halo])
         entries = sp.coo_array(rows.weights)
         arrays[f"weights {size}"] = sp.coo_array(
-            (entries.data, (nodes[entries.row] - starts[block], nodes[entries.col])),
-            shape=(int(starts[block + 1] - starts[block]), int(starts[-1])),
+            (entries.data, (nodes[entries.row] - starts[task.block], nodes[entries.col])),
+            shape=(int(starts[task.block + 1] - starts[task.block]), int(starts[-1])),
         ).tocsr()
     return arrays
 
 
-def mean_block(workspace: Workspace, block: int, *, layout: Layout, groups: Groups) -> dict[str, Array]:
+def mean_block(task: Task, *, layout: Layout, groups: Groups) -> dict[str, Array]:
     """Return the mean of the rows of each group; of sparse rows the first, since a mean is not sparse."""
-    rows, own = layout.read_rows(workspace, block), workspace.read_one(groups.step, block, OWN)
-    n_groups = int(groups.starts[block + 1] - groups.starts[block])
+    rows, own = layout.read_rows(task), task.read_one(groups.step, OWN)
+    n_groups = int(groups.starts[task.block + 1] - groups.starts[task.block])
     order, counts = np.argsort(own, kind="stable"), np.bincount(own, minlength=n_groups)
     firsts = np.cumsum(counts) - counts
     if sp.issparse(rows):
@@ -332,34 +329,25 @@ class CoarseGraphs:
 # ---------------------------------------------------------------------------------------------- moves of nodes
 
 
-def project_block(
-    workspace: Workspace, block: int, *, graph: StoredGraph, groups: Groups, labels: str
-) -> dict[str, Array]:
+def project_block(task: Task, *, graph: StoredGraph, groups: Groups, labels: str) -> dict[str, Array]:
     """Give every node the label of its group."""
-    rows, of_groups = graph.read(workspace, block), workspace.read_one(labels, 0, "labels")
-    own = of_groups[groups.read(workspace, block)]
+    rows, of_groups = graph.read(task), task.workspace.read_one(labels, 0, "labels")
+    own = of_groups[groups.read(task)]
     return rows.share(own) | {"volumes": np.bincount(own, rows.degrees, minlength=int(of_groups.max()) + 1)}
 
 
 def move_block(
-    workspace: Workspace,
-    block: int,
-    *,
-    graph: StoredGraph,
-    previous: str,
-    volumes: np.ndarray,
-    gamma: float,
-    seed: int,
+    task: Task, *, graph: StoredGraph, previous: str, volumes: np.ndarray, gamma: float, seed: int
 ) -> dict[str, Array]:
     """Move nodes of a block, and note the weight that left their communities before."""
-    rows = graph.read(workspace, block)
-    labels, degrees = rows.receive(workspace, previous).astype(np.int64), rows.degrees.astype(rows.weights.dtype)
+    rows = graph.read(task)
+    labels, degrees = rows.receive(task, previous).astype(np.int64), rows.degrees.astype(rows.weights.dtype)
     sources, (targets, weights) = row_indices(rows.weights), (rows.weights.indices, rows.weights.data)
     inside, total = float(rows.degrees.sum()), float(volumes.sum())
     edges = WeightedEdges(sources, targets, weights, degrees, degrees, total, inside, False)
     found = edges.boundary_gains(labels, volumes, gamma)
     rounding = 16 * eps(degrees) * float(degrees.mean()) if rows.n else 0.0
-    moved = edges.take_step(labels, found, rounding, np.random.RandomState([seed, block]))[: rows.n]
+    moved = edges.take_step(labels, found, rounding, np.random.RandomState([seed, task.block]))[: rows.n]
     moved = moved.astype(np.int32)
     sums = {"volumes": np.bincount(moved, rows.degrees, minlength=len(volumes)), "crossing": np.array(found.crossing)}
     return rows.share(moved) | sums
@@ -460,9 +448,9 @@ def _bandwidth(recipe: KNNGraph, cells: CellBlocks, n_neighbors: int) -> float:
     return median_distance(np.concatenate([*run.read_all("lengths", "lengths", cells.n_blocks)]))
 
 
-def length_block(workspace: Workspace, block: int, *, layout: Layout, neighbors: str, share: int) -> dict[str, Array]:
+def length_block(task: Task, *, layout: Layout, neighbors: str, share: int) -> dict[str, Array]:
     """Return the lengths of one of ``share`` edges of a block, each of which counts once if found from both sides."""
-    edges = DirectedEdges.read(workspace, block, layout, neighbors)
+    edges = DirectedEdges.read(task, layout, neighbors)
     _, first = np.unique(edges.own * layout.starts[-1] + edges.other, return_index=True)
     return {"lengths": edges.lengths[first][::share]}
 
@@ -501,20 +489,18 @@ def build(recipe: KNNGraph, X: Any) -> GraphInBlocks:
     return run_steps(recipe, X, SEED, script)
 
 
-def number_block(
-    workspace: Workspace, block: int, *, layout: Layout, graph: StoredGraph, starts: np.ndarray
-) -> dict[str, Array]:
+def number_block(task: Task, *, layout: Layout, graph: StoredGraph, starts: np.ndarray) -> dict[str, Array]:
     """Return the numbers of the nodes of a block in the input."""
-    read = workspace.read_one
-    numbers = [starts[i] + np.flatnonzero(read(layout.step, i, "home") == block) for i in layout.origins]
-    return graph.read(workspace, block).share(np.concatenate(numbers))
+    read = task.workspace.read_one
+    numbers = [starts[i] + np.flatnonzero(read(layout.step, i, "home") == task.block) for i in layout.origins]
+    return graph.read(task).share(np.concatenate(numbers))
 
 
-def divide_weights(workspace: Workspace, block: int, *, layout: Layout, graph: StoredGraph) -> dict[str, Array]:
+def divide_weights(task: Task, *, layout: Layout, graph: StoredGraph) -> dict[str, Array]:
     """Return the weights of the nodes of a block with columns in the order of the input, divided by its blocks."""
-    edges = graph.read(workspace, block)
-    columns = edges.receive(workspace, "numbers")[edges.weights.indices]
+    edges = graph.read(task)
+    columns = edges.receive(task, "numbers")[edges.weights.indices]
     shape = (edges.n, int(layout.starts[-1]))
     weights = sp.csr_array((edges.weights.data, columns, edges.weights.indptr), shape=shape)
     weights.sort_indices()
-    return layout.divide_by_origin({"weights": weights}, block)
+    return layout.divide_by_origin({"weights": weights}, task.block)

@@ -64,7 +64,7 @@ from .mixture import read_statistics, statistics_arrays, sum_statistics
 from .neighbors import search_method
 from .partition import CellBlocks, Layout, RowBlocks, select_values
 from .run import Run, draw_seed, refuse, run_steps
-from .store import Workspace
+from .store import Task
 from .walk import compute_memberships
 
 MAX_LANDMARKS = 50_000
@@ -407,13 +407,11 @@ class BlockScorer(PartitionScorer):
         return read_statistics(run.workspace, step)
 
 
-def sum_block(
-    workspace: Workspace, block: int, *, layout: Layout, groups: str, origin: np.ndarray, supernodes: Groups
-) -> dict[str, Array]:
+def sum_block(task: Task, *, layout: Layout, groups: str, origin: np.ndarray, supernodes: Groups) -> dict[str, Array]:
     """Sum the rows of a block by the groups of their supernodes."""
-    of_supernodes = workspace.read_one(groups, 0, "groups")
-    own = of_supernodes[supernodes.read(workspace, block)]
-    rows = layout.read_rows(workspace, block)
+    of_supernodes = task.workspace.read_one(groups, 0, "groups")
+    own = of_supernodes[supernodes.read(task)]
+    rows = layout.read_rows(task)
     return statistics_arrays(group_statistics(rows, own, int(of_supernodes.max()) + 1, origin=origin))
 
 
@@ -454,9 +452,9 @@ def add_rare_clusters(rows: RowBlocks, result: str, numbers: np.ndarray, n_clust
     return np.union1d(numbers, np.concatenate(added))
 
 
-def find_rare(workspace: Workspace, block: int, *, result: str, is_rare: np.ndarray, n_wanted: int) -> dict[str, Array]:
+def find_rare(task: Task, *, result: str, is_rare: np.ndarray, n_wanted: int) -> dict[str, Array]:
     """Return some rows of the rare clusters, by their places in a block, and the labels of these."""
-    labels = workspace.read_one(result, block, "labels")
+    labels = task.read_one(result, "labels")
     rows = np.flatnonzero(is_rare[labels])
     rows = rows[np.argsort(labels[rows], kind="stable")]
     groups = np.split(rows, np.flatnonzero(np.diff(labels[rows])) + 1)

@@ -16,7 +16,7 @@ From the same first memberships (and the same graph), the iterations are those i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import count
@@ -52,7 +52,7 @@ from ..mixture.statistics import Statistics, centered, component_blocks, weighte
 from .graph import OWN, BlockGraph, GraphBlocks, StoredGraph, build_recipe, draw_sample, modularity, refine
 from .partition import Layout, RowBlocks, select_values, store_values
 from .run import Run, draw_seed, refuse, run_steps
-from .store import Workspace
+from .store import Task, Workspace
 
 SAMPLE_BYTES = 2**27  # of the rows from which a start is made, at most
 MAX_SAMPLED_ROWS = 20_000
@@ -136,12 +136,10 @@ class Settings:
         ridge = model._relative_ridge(rows.n_rows, len(origin)) * float(np.mean(variances))
         return cls(k, model.covariance_type, ridge, model._shrinks(), projection, origin, given)
 
-    def read(self, workspace: Workspace, block: int) -> MixtureProblem:
+    def read(self, task: Task) -> MixtureProblem:
         """Read the rows of a block, and their weights and known clusters, as a problem of their own."""
-        rows = workspace.read_one("rows", block, "rows")
-        weight, y = (
-            workspace.read_one(name, block, "values") if name in self.given else None for name in (WEIGHTS, LABELS)
-        )
+        rows = task.read_one("rows", "rows")
+        weight, y = (task.read_one(name, "values") if name in self.given else None for name in (WEIGHTS, LABELS))
         return self.problem(rows, weight, y)
 
     def problem(self, rows: Array, weight: Array | None = None, y: Array | None = None) -> MixtureProblem:
@@ -172,9 +170,9 @@ def _principal_components(rows: RowBlocks, mean: Array, pca: int | float) -> tup
     return values[:n], Projection(mean.astype(rows.dtype), directions.astype(rows.dtype))
 
 
-def scatter_block(workspace: Workspace, block: int, *, origin: Array) -> dict[str, Array]:
+def scatter_block(task: Task, *, origin: Array) -> dict[str, Array]:
     """Compute Σ (x - origin)(x - origin)' in double precision."""
-    rows = workspace.read_one("rows", block, "rows")
+    rows = task.read_one("rows", "rows")
     parts = (centered(rows[part], origin, np.float64) for part in component_blocks(rows, 1))
     return {"scatter": sum((part.T @ part for part in parts), np.zeros((len(origin), len(origin))))}
 
@@ -235,7 +233,8 @@ class _GaussianFit:
         k = check_n_clusters(model.n_clusters, rows.n_rows)
         given = tuple(name for name, values in self.given.items() if values is not None)
         # labels or memberships of a start are checked when they are used
-        checks: dict[str, Any] = {WEIGHTS: check_weights, LABELS: partial(check_labels, n_clusters=k), INIT: np.asarray}
+        checks: dict[str, Callable[[np.ndarray], np.ndarray]]
+        checks = {WEIGHTS: check_weights, LABELS: partial(check_labels, n_clusters=k), INIT: np.asarray}
         for name in given:
             store_values(rows, self.given[name], name, checks[name])
         settings = Settings.of(model, rows, k, given)
@@ -353,25 +352,23 @@ class GaussianHooks:
         return objective_converged(steps, self.total_weight, tol)
 
 
-def given_start_block(workspace: Workspace, block: int, *, settings: Settings) -> dict[str, Array]:
+def given_start_block(task: Task, *, settings: Settings) -> dict[str, Array]:
     """Compute the statistics of first memberships, given as labels or as memberships."""
-    problem, first = settings.read(workspace, block), workspace.read_one(INIT, block, "values")
+    problem, first = settings.read(task), task.read_one(INIT, "values")
     return statistics_arrays(settings.statistics(problem, memberships_from_array(first, settings.k, problem.Z)))
 
 
-def expect_block(
-    workspace: Workspace, block: int, *, settings: Settings, components: str, dtype: np.dtype
-) -> dict[str, Array]:
+def expect_block(task: Task, *, settings: Settings, components: str, dtype: np.dtype) -> dict[str, Array]:
     """Compute memberships from the components, and their statistics."""
-    problem, model = settings.read(workspace, block), read_components(workspace, components)
+    problem, model = settings.read(task), read_components(task.workspace, components)
     joint = problem.log_joint(model)
     statistics = settings.statistics(problem, softmax(joint), dtype)
     return statistics_arrays(statistics) | {"likelihood": np.array(problem.likelihood(joint))}
 
 
-def result_block(workspace: Workspace, block: int, *, settings: Settings, components: str) -> dict[str, Array]:
+def result_block(task: Task, *, settings: Settings, components: str) -> dict[str, Array]:
     """Compute the memberships and labels of the rows of a block, in their precision."""
-    problem, model = settings.read(workspace, block), read_components(workspace, components)
+    problem, model = settings.read(task), read_components(task.workspace, components)
     resp = problem.clamp(softmax(problem.log_joint(model)))
     labels = resp.argmax(axis=1)
     return {"memberships": resp, "labels": labels, "counts": np.bincount(labels, minlength=settings.k)}
@@ -588,8 +585,7 @@ class LapGMMHooks:
 
 
 def start_block(
-    workspace: Workspace,
-    block: int,
+    task: Task,
     *,
     layout: Layout,
     graph: StoredGraph,
@@ -599,17 +595,17 @@ def start_block(
     labels: str | None = None,
 ) -> dict[str, Array]:
     """Return first memberships: those that are given, of the nearest centre, or of the communities."""
-    edges, rows = graph.read(workspace, block), layout.read_rows(workspace, block)
+    edges, rows = graph.read(task), layout.read_rows(task)
     if not edges.n:
         return _without_rows(edges, rows, settings)
     problem = settings.problem(rows)
     if values is not None:
-        resp = memberships_from_array(layout.read_values(workspace, values, block), settings.k, problem.Z)
+        resp = memberships_from_array(layout.read_values(task, values), settings.k, problem.Z)
     elif centers is not None:
         resp = one_hot(nearest_center(problem.Z, centers)[0], settings.k, problem.Z)
     else:
         assert labels is not None
-        resp = one_hot(workspace.read_one(labels, block, OWN).astype(np.int64), settings.k, problem.Z)
+        resp = one_hot(task.read_one(labels, OWN).astype(np.int64), settings.k, problem.Z)
     sums = {"bound": np.array(0.0), "change": np.array(0.0)}  # there were no components before
     return edges.share(resp) | statistics_arrays(settings.statistics(problem, resp)) | sums
 
@@ -623,24 +619,16 @@ def _without_rows(edges: BlockGraph, rows: Array, settings: Settings) -> dict[st
 
 
 def step_block(
-    workspace: Workspace,
-    block: int,
-    *,
-    layout: Layout,
-    graph: StoredGraph,
-    settings: Settings,
-    components: str,
-    last: str,
-    lam: float,
+    task: Task, *, layout: Layout, graph: StoredGraph, settings: Settings, components: str, last: str, lam: float
 ) -> dict[str, Array]:
     """Take one step of the memberships of a block, and compute their statistics and their part of J."""
-    edges, rows = graph.read(workspace, block), layout.read_rows(workspace, block)
+    edges, rows = graph.read(task), layout.read_rows(task)
     if not edges.n:
         return _without_rows(edges, rows, settings)
     problem = settings.problem(rows)
-    joint = problem.log_joint(read_components(workspace, components))
-    resp = workspace.read_one(f"{last}/{MEMBERSHIPS}", block, OWN)
-    gradient = lam * workspace.read_one(f"{last}/{PRODUCTS}", block, OWN)
+    joint = problem.log_joint(read_components(task.workspace, components))
+    resp = task.read_one(f"{last}/{MEMBERSHIPS}", OWN)
+    gradient = lam * task.read_one(f"{last}/{PRODUCTS}", OWN)
     bound = (2 * lam * edges.degrees[:, None]).astype(resp.dtype)
     moved = smoothing_step(joint, resp, gradient.astype(resp.dtype), bound)
     sums = {"bound": evidence_bound(moved, joint), "change": np.abs(moved - resp).sum(axis=1)}
@@ -648,10 +636,10 @@ def step_block(
     return edges.share(moved) | statistics_arrays(settings.statistics(problem, moved)) | totals
 
 
-def product_block(workspace: Workspace, block: int, *, graph: StoredGraph, memberships: str) -> dict[str, Array]:
+def product_block(task: Task, *, graph: StoredGraph, memberships: str) -> dict[str, Array]:
     """Compute LQ of the nodes of a block, the penalty, and what the modularity of the partition needs."""
-    edges = graph.read(workspace, block)
-    values, degrees = edges.receive(workspace, memberships), edges.degrees
+    edges = graph.read(task)
+    values, degrees = edges.receive(task, memberships), edges.degrees
     own = values[: edges.n]
     product = degrees[:, None] * own - edges.weights @ values
     labels = values.argmax(axis=1)
@@ -666,7 +654,7 @@ def product_block(workspace: Workspace, block: int, *, graph: StoredGraph, membe
     }
 
 
-def end_block(workspace: Workspace, block: int, *, layout: Layout, memberships: str) -> dict[str, Array]:
+def end_block(task: Task, *, layout: Layout, memberships: str) -> dict[str, Array]:
     """Return labels and memberships of the nodes of a block, divided by blocks of the input."""
-    resp = workspace.read_one(memberships, block, OWN)
-    return layout.divide_by_origin({"labels": resp.argmax(axis=1).astype(np.int64), "memberships": resp}, block)
+    resp = task.read_one(memberships, OWN)
+    return layout.divide_by_origin({"labels": resp.argmax(axis=1).astype(np.int64), "memberships": resp}, task.block)

@@ -14,7 +14,7 @@ from ..graph.kernels import LOCAL_NEIGHBOR
 from ..graph.neighbors import MAX_TREE_FEATURES_OF_MANY, SearchMethod, k_nearest
 from ..graph.voronoi import CellSearch, Copies
 from .partition import CellBlocks, Layout, stack
-from .store import Workspace
+from .store import Task
 
 CELLS_ABOVE = 10_000  # rows, above which cells are faster than the exact search, which takes longer in every block
 HOME_RECALL, GUEST_RECALL = 0.98, 0.9  # in a block: less than in memory, since every row is searched for twice
@@ -32,12 +32,12 @@ def search_neighbors(cells: CellBlocks, n_neighbors: int, prefix: str, metric: s
     return f"{prefix}neighbors"
 
 
-def search_block(workspace: Workspace, block: int, *, layout: Layout, k: int, metric: str) -> dict[str, Array]:
+def search_block(task: Task, *, layout: Layout, k: int, metric: str) -> dict[str, Array]:
     """Search the neighbours of the rows at home and of the guests among themselves, and sort them by home."""
-    rows = layout.read_rows(workspace, block)
-    guests, guest_nodes = layout.read_guests(workspace, block)
+    rows = layout.read_rows(task)
+    guests, guest_nodes = layout.read_guests(task)
     n_home = rows.shape[0]
-    nodes = np.concatenate([layout.starts[block] + np.arange(n_home), guest_nodes])
+    nodes = np.concatenate([layout.starts[task.block] + np.arange(n_home), guest_nodes])
     found, distances = _lists(stack([rows, guests]), nodes, n_home, k, metric)
     home = layout.blocks_of(nodes)
     arrays: dict[str, Array] = {}
@@ -101,25 +101,25 @@ def search_method(X: Array) -> SearchMethod:
     return "auto" if few or sp.issparse(X) else "cells"
 
 
-def merge_lists(workspace: Workspace, block: int, *, layout: Layout, k: int, lists: str) -> dict[str, Array]:
+def merge_lists(task: Task, *, layout: Layout, k: int, lists: str) -> dict[str, Array]:
     """Merge the lists of the rows of a block, and tell other blocks which of their rows are neighbours of these."""
-    n = layout.size(block)
+    n = layout.size(task.block)
     nodes = np.full((n, 2 * k), NO_NODE, dtype=np.int64)
     distances = np.full((n, 2 * k), np.inf, dtype=np.float64)
     dtype: np.dtype = np.dtype(np.float64)
     for other in range(layout.n_blocks):
-        if block not in workspace.read_one(lists, other, "homes"):
+        if task.block not in task.workspace.read_one(lists, other, "homes"):
             continue
-        names = (f"positions {block}", f"nodes {block}", f"distances {block}")
-        positions, found, lengths = workspace.read(lists, other, *names)
-        columns = slice(0, k) if other == block else slice(k, 2 * k)
+        names = (f"positions {task.block}", f"nodes {task.block}", f"distances {task.block}")
+        positions, found, lengths = task.workspace.read(lists, other, *names)
+        columns = slice(0, k) if other == task.block else slice(k, 2 * k)
         nodes[positions, columns], distances[positions, columns] = found, lengths
         dtype = lengths.dtype
     nodes, distances = nearest_of(nodes, distances, k)
     scales = local_scales(distances)
-    home = np.where(nodes == NO_NODE, block, layout.blocks_of(nodes))
+    home = np.where(nodes == NO_NODE, task.block, layout.blocks_of(nodes))
     arrays: dict[str, Array] = {}
-    for target in np.unique(home[home != block]):
+    for target in np.unique(home[home != task.block]):
         rows, ranks = np.nonzero(home == target)
         arrays |= {
             f"to {target}": (nodes[rows, ranks] - layout.starts[target]).astype(np.int32),
@@ -131,7 +131,7 @@ def merge_lists(workspace: Workspace, block: int, *, layout: Layout, k: int, lis
         "nodes": nodes.astype(layout.node_type),
         "distances": distances.astype(dtype),
         "scales": scales.astype(dtype),
-        "targets": np.unique(home[home != block]),
+        "targets": np.unique(home[home != task.block]),
     }
 
 

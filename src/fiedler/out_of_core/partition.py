@@ -30,7 +30,7 @@ from ..core.kmeans import kmeans
 from ..core.parallel import CELLS_PER_BLOCK, MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_CELLS
 from ..errors import InputError, ignore_warnings
 from .run import Run, import_dask
-from .store import Sliced, Workspace
+from .store import Sliced, Task, Workspace
 
 MIN_SAMPLED_PER_CELL = 4
 MAX_ITERATIONS = 10  # of k-means
@@ -146,11 +146,9 @@ class RowBlocks:
         )
 
 
-def transform_block(
-    workspace: Workspace, block: int, *, rows: str, function: Callable[[Array], Array]
-) -> dict[str, Array]:
+def transform_block(task: Task, *, rows: str, function: Callable[[Array], Array]) -> dict[str, Array]:
     """Transform the rows of a block of the input."""
-    transformed = function(workspace.read_one(rows, block, "rows"))
+    transformed = function(task.read_one(rows, "rows"))
     return {"rows": sp.csr_array(transformed) if sp.issparse(transformed) else np.asarray(transformed)}
 
 
@@ -180,14 +178,12 @@ def select_values(
     return tuple(values if is_sorted else take_rows(values, back) for values in joined)
 
 
-def select_block(
-    workspace: Workspace, block: int, *, source: str, names: tuple[str, ...], numbers: str
-) -> dict[str, Array]:
+def select_block(task: Task, *, source: str, names: tuple[str, ...], numbers: str) -> dict[str, Array]:
     """Select values of a block."""
-    wanted, starts = workspace.read(numbers, 0, "numbers", "starts")
-    first, last = np.searchsorted(wanted, starts[block : block + 2])
-    places = wanted[first:last] - starts[block]
-    return {name: take_rows(workspace.read_one(source, block, name), places) for name in names}
+    wanted, starts = task.workspace.read(numbers, 0, "numbers", "starts")
+    first, last = np.searchsorted(wanted, starts[task.block : task.block + 2])
+    places = wanted[first:last] - starts[task.block]
+    return {name: take_rows(task.read_one(source, name), places) for name in names}
 
 
 def store_values(rows: RowBlocks, values: Any, step: str, check: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -417,22 +413,19 @@ class Layout:
         starts = np.concatenate([[0], np.cumsum(self.counts[:, block])])
         return {name: Sliced(array, starts) for name, array in values.items()}
 
-    def read_rows(self, workspace: Workspace, block: int) -> Array:
+    def read_rows(self, task: Task) -> Array:
         """Read the rows of a block, in the order of their nodes."""
-        return stack([workspace.read_part(self.step, origin, "rows", block) for origin in self.origins])
+        return stack(task.read_parts(self.step, self.origins, "rows"))
 
-    def read_values(self, workspace: Workspace, step: str, block: int) -> np.ndarray:
+    def read_values(self, task: Task, step: str) -> np.ndarray:
         """Read values of the rows of a block, in the order of their nodes."""
-        return np.concatenate([workspace.read_part(step, origin, "values", block) for origin in self.origins])
+        return np.concatenate(task.read_parts(step, self.origins, "values"))
 
-    def read_guests(self, workspace: Workspace, block: int) -> tuple[Array, np.ndarray]:
+    def read_guests(self, task: Task) -> tuple[Array, np.ndarray]:
         """Read the guests of a block, and their nodes."""
-        guests, nodes = [], []
         names = ("guests", "guests' home", "guests' rank")
-        for origin in self.origins:
-            rows, home, rank = (workspace.read_part(self.step, origin, name, block) for name in names)
-            guests.append(rows)
-            nodes.append(self.nodes(origin, home, rank))
+        guests, homes, ranks = (task.read_parts(self.step, self.origins, name) for name in names)
+        nodes = [self.nodes(origin, home, rank) for origin, home, rank in zip(self.origins, homes, ranks)]
         return stack(guests), np.concatenate(nodes)
 
 
@@ -519,12 +512,10 @@ def join_cells(centers: np.ndarray, weights: np.ndarray, n_blocks: int) -> np.nd
     return blocks
 
 
-def divide_block(
-    workspace: Workspace, block: int, *, rows: str, cells: str, n_blocks: int
-) -> dict[str, Array | Sliced]:
+def divide_block(task: Task, *, rows: str, cells: str, n_blocks: int) -> dict[str, Array | Sliced]:
     """Divide the rows of a block of the input by their home, and by the block in which they are guests."""
-    X = workspace.read_one(rows, block, "rows")
-    home, second = two_nearest_blocks(X, BlockCells(*workspace.read(cells, 0, *BlockCells._fields)), n_blocks)
+    X = task.read_one(rows, "rows")
+    home, second = two_nearest_blocks(X, BlockCells(*task.workspace.read(cells, 0, *BlockCells._fields)), n_blocks)
     order = np.argsort(home, kind="stable")
     counts = np.bincount(home, minlength=n_blocks)
     rank = np.empty(len(home), dtype=np.int32)
@@ -539,19 +530,17 @@ def divide_block(
     }
 
 
-def divide_values(workspace: Workspace, block: int, *, layout: Layout, source: str) -> dict[str, Sliced]:
+def divide_values(task: Task, *, layout: Layout, source: str) -> dict[str, Sliced]:
     """Divide values of the rows of a block of the input by the home of the rows."""
-    values, home = workspace.read_one(source, block, "values"), workspace.read_one(layout.step, block, "home")
+    values, home = task.read_one(source, "values"), task.read_one(layout.step, "home")
     return {"values": Sliced.sorted_by(values, home, layout.n_blocks)}
 
 
-def collect_block(
-    workspace: Workspace, block: int, *, layout: Layout, ends: str, names: tuple[str, ...]
-) -> dict[str, Array]:
+def collect_block(task: Task, *, layout: Layout, ends: str, names: tuple[str, ...]) -> dict[str, Array]:
     """Collect values of the rows of a block of the input, in their order."""
-    places = np.argsort(np.argsort(workspace.read_one(layout.step, block, "home"), kind="stable"))
-    read = lambda name: [workspace.read_part(ends, other, name, block) for other in range(layout.n_blocks)]  # noqa: E731
-    return {name: take_rows(stack(read(name)), places) for name in names}
+    places = np.argsort(np.argsort(task.read_one(layout.step, "home"), kind="stable"))
+    every = range(layout.n_blocks)
+    return {name: take_rows(stack(task.read_parts(ends, every, name)), places) for name in names}
 
 
 def two_nearest_blocks(X: Array, cells: BlockCells, n_blocks: int) -> tuple[np.ndarray, np.ndarray]:

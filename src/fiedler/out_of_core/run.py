@@ -31,7 +31,7 @@ from ..core.arrays import Array
 from ..core.fitting import check_interrupt, stage
 from ..core.parallel import available_memory, one_thread
 from ..errors import InputError, SchedulerError, StorageError
-from .store import Workspace
+from .store import Task, Workspace
 
 log = logging.getLogger(__name__)
 
@@ -224,15 +224,15 @@ class Run:
     _checked: set[tuple[str, int]] = field(default_factory=set)  # blocks that are known to be intact
 
     def map(self, step: str, work: Work, blocks: int | Sequence[int], /, **options: Any) -> None:
-        """Make blocks of a step: ``work(workspace, block, **options)`` returns their arrays by name.
+        """Make blocks of a step: ``work(task, **options)`` returns their arrays by name.
 
         The blocks are given by their numbers; an integer stands for all numbers below it.
         """
         numbers = range(blocks) if isinstance(blocks, int) else blocks
 
         def submit(block: int) -> Any:
-            task = (self.workspace, self.workspace, step, work, block, options)
-            return self.client.submit(_make, *task, key=_key(step), pure=False)
+            task = Task(self.workspace, block)
+            return self.client.submit(_make, task, step, work, (task,), options, key=_key(step), pure=False)
 
         self._make(step, numbers, submit)
 
@@ -241,8 +241,8 @@ class Run:
         make = import_dask().delayed(_make, pure=False)
 
         def submit(block: int) -> Any:
-            task = make(inputs[block], self.workspace, step, work, block, options, dask_key_name=_key(step))
-            return self.client.compute(task)
+            task, arguments = Task(self.workspace, block), (inputs[block], block)
+            return self.client.compute(make(task, step, work, arguments, options, dask_key_name=_key(step)))
 
         self._make(step, range(len(inputs)), submit)
 
@@ -374,10 +374,10 @@ def _key(step: str) -> str:
     return f"{step.rsplit('/', maxsplit=1)[-1]}-{uuid4().hex}"
 
 
-def _make(source: Any, workspace: Workspace, step: str, work: Work, block: int, options: dict[str, Any]) -> None:
+def _make(task: Task, step: str, work: Work, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Make a block in the worker, with a single thread: there are as many workers as the machine has cores."""
     with one_thread():
-        workspace.write(step, block, work(source, block, **options))
+        task.workspace.write(step, task.block, work(*arguments, **options))
 
 
 # ------------------------------------------------------------------------------------------------------------ the fit

@@ -27,7 +27,7 @@ from ..errors import NotConvergedWarning, warn
 from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, Groups, StoredGraph, build_recipe, draw_sample
 from .partition import Layout, RowBlocks
 from .run import Run, draw_seed, refuse, run_steps
-from .store import Workspace
+from .store import Task
 
 MAX_NODES = 50_000  # of the contracted graph
 DEGREE = 8  # of the filter
@@ -191,10 +191,10 @@ class _Fit:
 # ------------------------------------------------------------------------------------------------ the work on one block
 
 
-def start_block(workspace: Workspace, block: int, *, graph: StoredGraph, groups: Groups) -> dict[str, Array]:
+def start_block(task: Task, *, graph: StoredGraph, groups: Groups) -> dict[str, Array]:
     """Give every node the values of its group. Vectors are kept as v = D^-½ u, of which the walk takes means."""
-    vectors = workspace.read_one("coarse-vectors", 0, "vectors")
-    return graph.read(workspace, block).share(vectors[groups.read(workspace, block)])
+    vectors = task.workspace.read_one("coarse-vectors", 0, "vectors")
+    return graph.read(task).share(vectors[groups.read(task)])
 
 
 def _walked(edges: BlockGraph, values: Array) -> np.ndarray:
@@ -204,60 +204,48 @@ def _walked(edges: BlockGraph, values: Array) -> np.ndarray:
 
 
 def filter_block(
-    workspace: Workspace,
-    block: int,
-    *,
-    graph: StoredGraph,
-    current: str,
-    previous: str,
-    shift: float,
-    factor: float,
-    back: float,
+    task: Task, *, graph: StoredGraph, current: str, previous: str, shift: float, factor: float, back: float
 ) -> dict[str, Array]:
     """Make one step of the three-term recurrence of scaled Chebyshev polynomials."""
-    edges = graph.read(workspace, block)
-    values = edges.receive(workspace, current)
+    edges = graph.read(task)
+    values = edges.receive(task, current)
     result = factor * (_walked(edges, values) - shift * values[: edges.n])
     if back:
-        result -= back * workspace.read_one(previous, block, OWN)
+        result -= back * task.read_one(previous, OWN)
     return edges.share(result)
 
 
-def product_block(workspace: Workspace, block: int, *, graph: StoredGraph, vectors: str) -> dict[str, Array]:
+def product_block(task: Task, *, graph: StoredGraph, vectors: str) -> dict[str, Array]:
     """Return u'u, u'Su and u'S²u of the vectors u = D^½ v, summed over the nodes of a block."""
-    edges = graph.read(workspace, block)
-    values = edges.receive(workspace, vectors)
+    edges = graph.read(task)
+    values = edges.receive(task, vectors)
     own, walked = values[: edges.n], _walked(edges, values)
     degrees = edges.degrees[:, None]
     gram, projected, squared = (degrees * own).T @ own, (degrees * own).T @ walked, (degrees * walked).T @ walked
     return {"gram": gram, "projected": (projected + projected.T) / 2, "squared": squared}
 
 
-def rotate_block(
-    workspace: Workspace, block: int, *, graph: StoredGraph, vectors: str, combination: np.ndarray
-) -> dict[str, Array]:
+def rotate_block(task: Task, *, graph: StoredGraph, vectors: str, combination: np.ndarray) -> dict[str, Array]:
     """Combine the vectors."""
-    edges = graph.read(workspace, block)
-    return edges.share(workspace.read_one(vectors, block, OWN) @ combination)
+    edges = graph.read(task)
+    return edges.share(task.read_one(vectors, OWN) @ combination)
 
 
-def _embedding(workspace: Workspace, block: int, vectors: str, centers: np.ndarray, cut: str) -> np.ndarray:
-    return RELAXATIONS[cut].scale_rows(workspace.read_one(vectors, block, OWN)[:, : len(centers)])
+def _embedding(task: Task, vectors: str, centers: np.ndarray, cut: str) -> np.ndarray:
+    return RELAXATIONS[cut].scale_rows(task.read_one(vectors, OWN)[:, : len(centers)])
 
 
-def lloyd_block(workspace: Workspace, block: int, *, vectors: str, centers: np.ndarray, cut: str) -> dict[str, Array]:
+def lloyd_block(task: Task, *, vectors: str, centers: np.ndarray, cut: str) -> dict[str, Array]:
     """Return the counts and sums of the rows of each centre, and the inertia."""
-    rows = _embedding(workspace, block, vectors, centers, cut)
+    rows = _embedding(task, vectors, centers, cut)
     labels, distances = nearest_center(rows, centers)
     sums = np.stack([np.bincount(labels, column, minlength=len(centers)) for column in rows.T], axis=1)
     counts = np.bincount(labels, minlength=len(centers))
     return {"counts": counts, "sums": sums, "inertia": np.array(np.sum(distances))}
 
 
-def label_block(
-    workspace: Workspace, block: int, *, layout: Layout, vectors: str, centers: np.ndarray, cut: str
-) -> dict[str, Array]:
+def label_block(task: Task, *, layout: Layout, vectors: str, centers: np.ndarray, cut: str) -> dict[str, Array]:
     """Return labels and coordinates of the nodes of a block, divided by blocks of the input."""
-    rows = _embedding(workspace, block, vectors, centers, cut)
+    rows = _embedding(task, vectors, centers, cut)
     labels, _ = nearest_center(rows, centers)
-    return layout.divide_by_origin({"labels": labels.astype(np.int64), "embedding": rows}, block)
+    return layout.divide_by_origin({"labels": labels.astype(np.int64), "embedding": rows}, task.block)

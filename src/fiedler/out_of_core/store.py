@@ -22,7 +22,7 @@ import socket
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -267,6 +267,25 @@ class Workspace:
         """Have all dropped steps made again, since a block that was made from them is lost."""
         for mark in list(self.folder.rglob(DROPPED)):
             shutil.rmtree(mark.parent)
+
+
+class Task(NamedTuple):
+    """A block to be made, which reads the files of its own number and, through the workspace, those of others."""
+
+    workspace: Workspace
+    block: int
+
+    def read(self, step: str, *names: str) -> tuple[Any, ...]:
+        """Read some arrays of this block."""
+        return self.workspace.read(step, self.block, *names)
+
+    def read_one(self, step: str, name: str) -> Any:
+        """Read one array of this block."""
+        return self.workspace.read_one(step, self.block, name)
+
+    def read_parts(self, step: str, others: Iterable[int], name: str) -> list[Any]:
+        """Read the parts of an array of other blocks that are for this one."""
+        return [self.workspace.read_part(step, other, name, self.block) for other in others]
 
 
 def _is_running(lock: Path) -> bool:

@@ -34,7 +34,7 @@ from ..supervision.llgc import LLGC, check_any_label
 from .graph import OWN, GraphBlocks, StoredGraph, build_recipe, draw_sample
 from .partition import Layout, RowBlocks, select_values, store_values
 from .run import Run, refuse, run_steps
-from .store import Workspace
+from .store import Task
 
 TOLERANCE = 1e-5  # by which errors are reduced
 START, CERTAIN_START = "start", "certain-start"  # the steps from which walks start: with votes, and without
@@ -76,22 +76,14 @@ def n_iterations(gamma: float, tol: float = TOLERANCE) -> int:
 
 
 def step_block(
-    workspace: Workspace,
-    block: int,
-    *,
-    graph: StoredGraph,
-    gamma: float,
-    omega: float,
-    start: str,
-    current: str,
-    previous: str,
+    task: Task, *, graph: StoredGraph, gamma: float, omega: float, start: str, current: str, previous: str
 ) -> dict[str, Array]:
     """Make one step of the iteration on the nodes of a block."""
-    rows = graph.read(workspace, block)
-    P = workspace.read_one(start, block, OWN)
-    before = workspace.read_one(previous, block, OWN)
+    rows = graph.read(task)
+    P = task.read_one(start, OWN)
+    before = task.read_one(previous, OWN)
     degrees = rows.degrees.astype(P.dtype)
-    walked = rows.weights @ rows.receive(workspace, current)
+    walked = rows.weights @ rows.receive(task, current)
     walked *= (gamma / np.where(degrees > 0, degrees, 1))[:, None]
     walked += np.where(degrees > 0, 1 - gamma, 1.0).astype(P.dtype)[:, None] * P  # a node without edges keeps its row
     if omega != 1.0:
@@ -129,8 +121,7 @@ def compute_memberships(
 
 
 def start_block(
-    workspace: Workspace,
-    block: int,
+    task: Task,
     *,
     layout: Layout,
     graph: StoredGraph,
@@ -140,14 +131,14 @@ def start_block(
     n_clusters: int,
 ) -> dict[str, Array]:
     """Return s H + (1-s) V of the nodes of a block."""
-    edges = graph.read(workspace, block)
+    edges = graph.read(task)
     like = np.zeros(0, dtype=edges.weights.dtype)
-    own = None if labels is None else workspace.read_one(labels, block, OWN).astype(np.int64)
+    own = None if labels is None else task.read_one(labels, OWN).astype(np.int64)
     if compared is None:
         assert own is not None
         return edges.share(one_hot(own, n_clusters, like)) | _counts(own, n_clusters)
-    sampled, votes, chosen = workspace.read(compared, 0, "sampled", "votes", "of_chosen")
-    rows = layout.read_rows(workspace, block)
+    sampled, votes, chosen = task.workspace.read(compared, 0, "sampled", "votes", "of_chosen")
+    rows = layout.read_rows(task)
     nearest = nearest_centers(rows, sampled) if rows.shape[0] else np.zeros(0, dtype=np.int64)
     own = chosen[nearest].astype(np.int64) if own is None else own
     shares = consensus * one_hot(own, n_clusters, like) + (1 - consensus) * votes[nearest]
@@ -155,9 +146,9 @@ def start_block(
     return edges.share(shares.astype(like.dtype)) | kept | _counts(own, n_clusters)
 
 
-def certain_block(workspace: Workspace, block: int, *, graph: StoredGraph, n_clusters: int) -> dict[str, Array]:
+def certain_block(task: Task, *, graph: StoredGraph, n_clusters: int) -> dict[str, Array]:
     """Return H of the nodes of a block."""
-    edges, labels = graph.read(workspace, block), workspace.read_one(START, block, "labels")
+    edges, labels = graph.read(task), task.read_one(START, "labels")
     return edges.share(one_hot(labels, n_clusters, np.zeros(0, dtype=edges.weights.dtype)))
 
 
@@ -165,14 +156,14 @@ def _counts(labels: np.ndarray, n_clusters: int) -> dict[str, Array]:
     return {"counts": np.bincount(labels, minlength=n_clusters)}
 
 
-def end_block(workspace: Workspace, block: int, *, layout: Layout, walked: str, has_votes: bool) -> dict[str, Array]:
+def end_block(task: Task, *, layout: Layout, walked: str, has_votes: bool) -> dict[str, Array]:
     """Return memberships, labels and agreement of the nodes of a block, divided by blocks of the input."""
-    Q = normalize_row_sums(positive_part(workspace.read_one(walked, block, OWN)))
+    Q = normalize_row_sums(positive_part(task.read_one(walked, OWN)))
     labels = Q.argmax(axis=1)
     values = {"memberships": Q, "labels": labels.astype(np.int64)}
     if has_votes:
-        values["agreement"] = workspace.read_one(START, block, "votes")[np.arange(len(labels)), labels]
-    return layout.divide_by_origin(values, block) | _counts(labels, Q.shape[1])
+        values["agreement"] = task.read_one(START, "votes")[np.arange(len(labels)), labels]
+    return layout.divide_by_origin(values, task.block) | _counts(labels, Q.shape[1])
 
 
 # ------------------------------------------------------------------------------------------------------ LLGC in blocks
@@ -254,11 +245,9 @@ def check_labels(values: np.ndarray) -> np.ndarray:
     raise InputError("y must have one class for each row, a number or a string", code="wrong_shape", parameter="y")
 
 
-def labels_block(
-    workspace: Workspace, block: int, *, layout: Layout, graph: StoredGraph, classes: np.ndarray
-) -> dict[str, Array]:
+def labels_block(task: Task, *, layout: Layout, graph: StoredGraph, classes: np.ndarray) -> dict[str, Array]:
     """Return D^-½ Y of the nodes of a block."""
-    edges, labels = graph.read(workspace, block), layout.read_values(workspace, "labels", block)
+    edges, labels = graph.read(task), layout.read_values(task, "labels")
     places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     known = classes[places] == labels
     Y = np.zeros((edges.n, len(classes)))
@@ -271,19 +260,19 @@ def _roots(degrees: np.ndarray) -> np.ndarray:
     return np.sqrt(np.where(degrees > 0, degrees, 1))[:, None]
 
 
-def scale_block(workspace: Workspace, block: int, *, graph: StoredGraph, walked: str, alpha: float) -> dict[str, Array]:
+def scale_block(task: Task, *, graph: StoredGraph, walked: str, alpha: float) -> dict[str, Array]:
     """Return F of the nodes of a block, and the mass of each class."""
-    degrees = graph.read(workspace, block).degrees
+    degrees = graph.read(task).degrees
     scales = np.where(degrees[:, None] > 0, _roots(degrees) / (1 - alpha), 1)  # a node without edges keeps its row
-    F = np.maximum(workspace.read_one(walked, block, OWN), 0) * scales
+    F = np.maximum(task.read_one(walked, OWN), 0) * scales
     return {OWN: F, "mass": F.sum(axis=0)}
 
 
-def classes_block(workspace: Workspace, block: int, *, layout: Layout, factors: np.ndarray | None) -> dict[str, Array]:
+def classes_block(task: Task, *, layout: Layout, factors: np.ndarray | None) -> dict[str, Array]:
     """Return class probabilities and classes of the nodes of a block, divided by blocks of the input."""
-    F = workspace.read_one("spread", block, OWN)
+    F = task.read_one("spread", OWN)
     F = normalize_row_sums(F if factors is None else F * factors)
     reached = F.sum(axis=1) > 0
     codes = np.where(reached, F.argmax(axis=1), UNKNOWN)
-    divided = layout.divide_by_origin({"distributions": F, "transduction": codes}, block)
+    divided = layout.divide_by_origin({"distributions": F, "transduction": codes}, task.block)
     return divided | {"n_undecided": np.array(np.count_nonzero(~reached))}
