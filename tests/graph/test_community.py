@@ -97,7 +97,7 @@ def test_cohesion_of_cells_adds_up_to_modularity(rng):
     cells = rng.randint(12, size=len(W))
     cohesion = search.cohesion(cells, 12, 0.8)
 
-    labels = _agglomerate(cohesion, 3)
+    labels = _agglomerate(cohesion[None], 3)[0]
     moved = _move_cells(labels, cohesion, 3)
 
     same = labels[:, None] == labels[None, :]
