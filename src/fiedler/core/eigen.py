@@ -74,8 +74,8 @@ def as_symmetric(source: Any) -> Any:
     if matrix is None:
         raise InputError(f"the matrix must be an array of numbers; got {shown(source)}", code="wrong_shape")
     if not is_sparse(matrix) and is_sparse_tensor(matrix):
-        problem = "the matrix is a sparse tensor that is not in CSR format"
-        raise InputError(problem, "use matrix.to_sparse_csr()", code="sparse_tensor")
+        message = "the matrix is a sparse tensor that is not in CSR format"
+        raise InputError(message, "use matrix.to_sparse_csr()", code="sparse_tensor")
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise InputError(
             f"the matrix must be square and non-empty; got shape {tuple(matrix.shape)}", code="wrong_shape"
@@ -261,8 +261,8 @@ def smallest_eigenpairs(
     form = _as_form(graph_or_matrix, kind)
     n = form.matrix.shape[0]
     if k > n:
-        problem = f"k={k} eigenpairs are more than the matrix has rows ({n})"
-        raise InputError(problem, f"choose at most {n}", code="too_many_eigenpairs", parameter="k", value=k, n_rows=n)
+        message = f"k={k} eigenpairs are more than the matrix has rows ({n})"
+        raise InputError(message, f"choose at most {n}", code="too_many_eigenpairs", parameter="k", value=k, n_rows=n)
     empty = _empty_block(form)
     known = form.null_vectors(k) if form.null_vectors else empty
     unit = _exact_unit(max(form.upper, -form.lower))
@@ -304,9 +304,9 @@ def _as_form(source: Any, kind: str | None) -> SpectralForm:
     if hasattr(source, "spectral_form"):
         return source.spectral_form(kind or "symmetric")
     if kind is not None:
-        problem = f"kind={kind!r} selects a Laplacian of a graph, but a matrix was given"
+        message = f"kind={kind!r} selects a Laplacian of a graph, but a matrix was given"
         hint = "omit kind for the eigenpairs of the matrix, or pass AffinityGraph.from_matrix(W)"
-        raise InputError(problem, hint, code="kind_needs_a_graph", parameter="kind", value=kind)
+        raise InputError(message, hint, code="kind_needs_a_graph", parameter="kind", value=kind)
     matrix = as_symmetric(source)
     lower, upper = spectral_bounds(matrix)
     return SpectralForm(matrix, upper=upper, lower=lower)
@@ -435,8 +435,8 @@ def generalized_eigenpairs(
     left, right = as_symmetric(A), as_symmetric(B)
     n, k, tol = left.shape[0], check_int(k, "k"), check_positive(tol, "tol")
     if right.shape != (n, n) or k > n:
-        problem = f"A and B must have the same shape and at least k={k} rows; got {left.shape} and {right.shape}"
-        raise InputError(problem, code="wrong_shape")
+        message = f"A and B must have the same shape and at least k={k} rows; got {left.shape} and {right.shape}"
+        raise InputError(message, code="wrong_shape")
     is_operator = [isinstance(matrix, spla.LinearOperator) or is_sparse(matrix) for matrix in (left, right)]
     if method == "auto":
         method = "lobpcg" if any(is_operator) and n > DENSE_UP_TO else "dense"

@@ -193,9 +193,9 @@ def largest_residual(problem: EigenProblem, vectors: Array) -> float:
 
 def _check_on_host(problem: EigenProblem, method: str) -> None:
     if not is_numpy(problem.known):
-        problem = f"the eigensolver {method!r} supports only NumPy arrays"
+        message = f"the eigensolver {method!r} supports only NumPy arrays"
         hint = "use 'chebyshev', 'dense' or 'auto' for arrays of other libraries"
-        raise InputError(problem, hint, code="numpy_required", solver=method)
+        raise InputError(message, hint, code="numpy_required", solver=method)
 
 
 def fits_lobpcg(n_columns: int, n_rows: int) -> bool:
@@ -236,9 +236,9 @@ def _shift_invert(problem: EigenProblem) -> tuple[Array, int]:
     """
     _check_on_host(problem, "shift_invert")
     if isinstance(problem.matrix, spla.LinearOperator):
-        problem = "the eigensolver 'shift_invert' needs the entries of the matrix, but an operator was given"
+        message = "the eigensolver 'shift_invert' needs the entries of the matrix, but an operator was given"
         hint = "use 'chebyshev', 'lobpcg', 'arpack' or 'auto'"
-        raise InputError(problem, hint, code="matrix_required", solver="shift_invert")
+        raise InputError(message, hint, code="matrix_required", solver="shift_invert")
     attempts, n_products = [], 0
     for relative_shift in SHIFTS:
         shift = relative_shift * (problem.upper - problem.lower) - problem.lower

@@ -284,12 +284,12 @@ def _check_sums(rows: Array, degrees: Array) -> None:
     xp, sq_lengths = namespace(degrees), sq_row_norms(rows)
     bound = 8.0 * rows.shape[0] * float(xp.max(degrees)) * float(xp.max(sq_lengths))
     if bound > float(xp.finfo(degrees.dtype).max):
-        problem = (
+        message = (
             f"X has rows of length {float(xp.max(sq_lengths)) ** 0.5:.1e}, whose weighted squares overflow "
             f"{degrees.dtype}"
         )
         hint = "scale X down, or use normalize=True"
-        raise InputError(problem, hint, code="sums_overflow", largest=float(xp.max(sq_lengths)) ** 0.5)
+        raise InputError(message, hint, code="sums_overflow", largest=float(xp.max(sq_lengths)) ** 0.5)
 
 
 LPI_SOLVERS = {"svd": _svd, "regression": _regression}
@@ -424,9 +424,9 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         recipe, rows = self._recipe(), self._scale(rows)
         graph, self._fit_recipe = build_affinity(recipe, rows, y, pairs)
         if graph.has_negative_weights:
-            problem = "LPI needs non-negative weights, but the graph has negative ones"
+            message = "LPI needs non-negative weights, but the graph has negative ones"
             hint = "use weights that are not negative, such as KNNGraph(weight='heat')"
-            raise InputError(problem, hint, code="negative_weights", parameter="graph")
+            raise InputError(message, hint, code="negative_weights", parameter="graph")
         if pairs is not None and not learns_from_constraints(recipe):
             graph = add_constraints(graph, pairs)
         graph = weigh_graph(graph, weights)
@@ -437,20 +437,20 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         n_components, (n, m) = self._n_requested(recipe, y, rows.shape[0]), rows.shape
         max_components = min(n - 1 if self.center else n, m)
         if not allow_fewer and (n_components or 1) > max_components:
-            problem = f"n_components={n_components} is too many for {n} rows of n_features={m}"
+            message = f"n_components={n_components} is too many for {n} rows of n_features={m}"
             hint = f"choose at most {max_components}"
             raise InputError(
-                problem, hint, code="too_many_components", n_directions=max_components, n_components=n_components
+                message, hint, code="too_many_components", n_directions=max_components, n_components=n_components
             )
         solution = LPI_SOLVERS[self.solver_](problem, min(n_components or MAX_AUTO_COMPONENTS, max_components))
         n_components, rank = n_components or widest_gap(to_numpy(solution.values)), solution.values.shape[0]
         if rank < n_components and not allow_fewer:
-            problem = (
+            message = (
                 f"the rows have {rank} independent directions (singular values above {SINGULAR_VALUE_CUTOFF:g} of "
                 f"the largest), but n_components={n_components}"
             )
             hint = "choose fewer components, or scale the columns to similar ranges"
-            raise InputError(problem, hint, code="too_many_components", n_directions=rank, n_components=n_components)
+            raise InputError(message, hint, code="too_many_components", n_directions=rank, n_components=n_components)
         self._store(solution, min(n_components, rank), problem, rows)
         self.graph_ = graph
         return self
@@ -498,8 +498,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         graph, repel = split_by_sign(graph) if graph.has_negative_weights else (graph, None)
         degrees = asarray_like(to_numpy(graph.degrees), entries, dtype=entries.dtype)
         if not bool(xp.any(degrees > 0)):
-            problem = "the graph has no edges, so no direction keeps neighbours together"
-            raise InputError(problem, "use more neighbours", code="no_edges", parameter="graph")
+            message = "the graph has no edges, so no direction keeps neighbours together"
+            raise InputError(message, "use more neighbours", code="no_edges", parameter="graph")
         _check_sums(rows, degrees)
         centered = center_rows(rows, degrees, center=self.center)
         mean_eigenvalue = float(degrees @ centered.sq_lengths()) / rows.shape[0]

@@ -411,11 +411,11 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
         """Return the weights from points to the nodes, and the points converted to the type of the training rows."""
         check_is_fitted(self)
         if isinstance(self.graph_, LowRankAffinity):
-            problem = "a model fitted with LandmarkGraph cannot predict new points"
-            raise InputError(problem, "fit with a graph of neighbours such as KNNGraph()", code="no_new_points")
+            message = "a model fitted with LandmarkGraph cannot predict new points"
+            raise InputError(message, "fit with a graph of neighbours such as KNNGraph()", code="no_new_points")
         if self._signed == "shift":
-            problem = "a model fitted with signed='shift' cannot predict new points"
-            raise InputError(problem, "fit with signed='split'", code="no_new_points")
+            message = "a model fitted with signed='shift' cannot predict new points"
+            raise InputError(message, "fit with signed='split'", code="no_new_points")
         return self._links_to(X, self.embedding_)
 
     # ------------------------------------------------------------------------------------------------- parts of the fit
@@ -437,9 +437,9 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
         recipe = self._recipe()
         if isinstance(recipe, LandmarkGraph) and not isinstance(X, AffinityGraph):
             if pairs is not None:
-                problem = "LandmarkGraph has no edges to which pairs could be added"
+                message = "LandmarkGraph has no edges to which pairs could be added"
                 hint = "use a graph of neighbours such as KNNGraph()"
-                raise InputError(problem, hint, code="no_edges_for_pairs", parameter="graph")
+                raise InputError(message, hint, code="no_edges_for_pairs", parameter="graph")
             self._fit_recipe, self._fit_X = recipe, None
             rows = check_data(X, estimator=self, min_samples=2)
             return recipe._build(rows), rows
@@ -485,9 +485,9 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
                 n_clusters=best.Q.shape[1],
             )
         if not best.converged:
-            problem = f"NLE did not converge within max_iter={self.max_iter} updates"
+            message = f"NLE did not converge within max_iter={self.max_iter} updates"
             hint = "increase max_iter to look for labels with a lower cut"
-            warn(problem, hint, code="not_converged", category=NotConvergedWarning, max_iter=self.max_iter)
+            warn(message, hint, code="not_converged", category=NotConvergedWarning, max_iter=self.max_iter)
         xp = namespace(best.Q)
         self.labels_, self.objective_ = xp.astype(best.labels, xp.int64), best.value
         self.embedding_, self.history_ = best.Q, best.history
@@ -516,9 +516,9 @@ def _with_edges(graph: AffinityGraph | LowRankAffinity) -> AffinityGraph:
     """Return a graph with edges, or raise an error for one without, whose rows cannot have weights."""
     if isinstance(graph, AffinityGraph):
         return graph
-    problem = "a LandmarkGraph has no edges, so sample_weight cannot be used"
+    message = "a LandmarkGraph has no edges, so sample_weight cannot be used"
     hint = "use a graph with edges, or leave sample_weight out"
-    raise InputError(problem, hint, code="incompatible_parameters", parameter="sample_weight")
+    raise InputError(message, hint, code="incompatible_parameters", parameter="sample_weight")
 
 
 def _make_nodes(
@@ -559,8 +559,8 @@ def outlier_scores(memberships: Array, degrees: Array) -> Array:
 def _require_rows(rows: Array | None) -> Array:
     if rows is not None:
         return rows
-    problem = "init='kmeans' needs rows, but X is a graph or an affinity matrix"
-    raise InputError(problem, "use init='spectral'", code="rows_required", parameter="init", value="kmeans")
+    message = "init='kmeans' needs rows, but X is a graph or an affinity matrix"
+    raise InputError(message, "use init='spectral'", code="rows_required", parameter="init", value="kmeans")
 
 
 def _start(points: Any, problem: CutProblem, k: int, rng: np.random.RandomState) -> Array:
@@ -581,16 +581,16 @@ def _start_from_array(init: Any, reference: Array, k: int, n: int) -> Array:
     try:
         array = to_numpy(init.toarray() if hasattr(init, "toarray") else init)
     except ValueError as error:
-        problem = f"init must be labels of shape ({n},) or memberships of shape ({n}, {k}); its rows differ in length"
-        raise InputError(problem, code="invalid_init", parameter="init") from error
+        message = f"init must be labels of shape ({n},) or memberships of shape ({n}, {k}); its rows differ in length"
+        raise InputError(message, code="invalid_init", parameter="init") from error
     if array.ndim == 2:
         valid = array.shape == (n, k) and array.dtype.kind in "fiub" and np.isfinite(array).all() and (array >= 0).all()
         if not valid or (array.max(axis=0) == 0).any():
-            problem = (
+            message = (
                 f"init as memberships must be finite, non-negative numbers of shape ({n}, {k}) without a column of "
                 f"zeros; got shape {array.shape}, dtype {array.dtype}"
             )
-            raise InputError(problem, code="invalid_init", parameter="init")
+            raise InputError(message, code="invalid_init", parameter="init")
         return asarray_like(array, reference, dtype=reference.dtype)
     labels = check_labels(array, "init", n_samples=n)
     if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= k:
@@ -611,5 +611,5 @@ def _check_weights_differ(graph: AffinityGraph | LowRankAffinity, problem: CutPr
             spread = float(namespace(data).max(data)) - float(namespace(data).min(data))
             equal = spread <= 100 * eps(data) * abs(float(data[0]))
     if equal:
-        problem = "all similarities are equal, so no cut is better than another"
-        raise InputError(problem, "check the data or the graph", code="equal_similarities")
+        message = "all similarities are equal, so no cut is better than another"
+        raise InputError(message, "check the data or the graph", code="equal_similarities")

@@ -343,13 +343,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _warn_and_print(self) -> None:
         """Warn about an uncertain number of clusters, and print the report if the model is verbose."""
         if self.evidence_ is not None and not self.evidence_.is_stable:
-            warn(
-                f"no number of clusters is stable, so {self.n_clusters_} is a guess",
-                "look at report(), and give n_clusters if you know it",
-                code="unstable_n_clusters",
-                stacklevel=2,
-                n_clusters=self.n_clusters_,
-            )
+            problem = f"no number of clusters is stable, so {self.n_clusters_} is a guess"
+            hint = "look at report(), and give n_clusters if you know it"
+            warn(problem, hint, code="unstable_n_clusters", n_clusters=self.n_clusters_)
         if self._state.landmarks is None:
             n_found = len(np.unique(to_numpy(self.labels_)[to_numpy(self.labels_) >= 0]))
             warn_if_clusters_are_empty(n_found, self.n_clusters_, "use fewer clusters or fewer outliers", stacklevel=2)
@@ -363,12 +359,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         choose(EFFORTS, self.effort, option="effort")
         share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
         if share and (isinstance(X, AffinityGraph) or not self._graph_is_default()):
-            raise InputError(
-                "outliers are scored by the distances to nearest neighbours, but a graph is given",
-                "use graph='auto', or outliers=None",
-                code="outliers_need_rows",
-                parameter="outliers",
-            )
+            problem = "outliers are scored by the distances to nearest neighbours, but a graph is given"
+            hint = "use graph='auto', or outliers=None"
+            raise InputError(problem, hint, code="outliers_need_rows", parameter="outliers")
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
         encodes = is_mixed(X) and not (isinstance(self.graph, str) and self.graph == "precomputed")

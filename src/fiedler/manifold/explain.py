@@ -330,12 +330,8 @@ def _read(cells: Any, kind: str) -> np.ndarray:
 
 def _check_n_rows(given: int, expected: int) -> None:
     if given != expected:
-        raise InputError(
-            f"X has {given} rows, but the model was fitted to {expected}",
-            "pass the rows of the fit",
-            code="wrong_length",
-            parameter="X",
-        )
+        problem = f"X has {given} rows, but the model was fitted to {expected}"
+        raise InputError(problem, "pass the rows of the fit", code="wrong_length", parameter="X")
 
 
 # ---------------------------------------------------------------------------------------------------------- the method
@@ -397,13 +393,9 @@ class ExplainMixin:
         if not isinstance(row, int | np.integer):
             return self._explain_new_row(row, X, profiles, F, labels)
         if self._state.landmarks is not None or not 0 <= row < len(labels):
-            raise InputError(
-                f"there is no row {row} among those that the model keeps",
-                "pass a row of a fit in memory by its number, or the row itself",
-                code="no_such_row",
-                parameter="row",
-                value=int(row),
-            )
+            problem = f"there is no row {row} among those that the model keeps"
+            hint = "pass a row of a fit in memory by its number, or the row itself"
+            raise InputError(problem, hint, code="no_such_row", parameter="row", value=int(row))
         entries = self._entries_of(int(row), X, profiles)
         nodes = row_entries(self.graph_.weights, int(row))
         columns = None if entries is None else (profiles, entries)
@@ -467,12 +459,8 @@ class ExplainMixin:
         first = np.arange(len(labels)) if self._state.copies is None else self._state.copies.first  # neighbours differ
         W, points = self._links_to(row, take_rows(self.memberships_, first) if self._state.landmarks is None else F)
         if points.shape[0] != 1:
-            raise InputError(
-                f"explain takes one row at a time; got {points.shape[0]}",
-                "pass the rows one by one",
-                code="several_rows",
-                parameter="row",
-            )
+            problem = f"explain takes one row at a time; got {points.shape[0]}"
+            raise InputError(problem, "pass the rows one by one", code="several_rows", parameter="row")
         memberships = to_numpy(self.predict_proba(row))[0]
         is_of_rows = X is None and self._state.profiles is None  # profiles of the rows that the model keeps
         entries = _first_row(points if is_of_rows else entries_of(profiles, row))
@@ -483,12 +471,9 @@ class ExplainMixin:
 
 
 def _not_a_row(row: object) -> InputError:
-    return InputError(
-        f"row must be a number or a row of data; got {shown(row)}",
-        "pass the number of a row of the fit, or a new row",
-        code="invalid_parameter",
-        parameter="row",
-    )
+    problem = f"row must be a number or a row of data; got {shown(row)}"
+    hint = "pass the number of a row of the fit, or a new row"
+    return InputError(problem, hint, code="invalid_parameter", parameter="row")
 
 
 def _first_row(rows: Any) -> np.ndarray:

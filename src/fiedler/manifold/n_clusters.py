@@ -302,12 +302,8 @@ def choose_n_clusters(
 
 def _check_candidates(candidates: Iterable[int], n_samples: int) -> list[int]:
     if not isinstance(candidates, Iterable):
-        raise InputError(
-            f"candidates={shown(candidates)} must be an iterable of integers",
-            "pass for example range(2, 16)",
-            parameter="candidates",
-            value=candidates,
-        )
+        problem = f"candidates={shown(candidates)} must be an iterable of integers"
+        raise InputError(problem, "pass for example range(2, 16)", parameter="candidates", value=candidates)
     numbers = sorted({check_n_clusters(k, n_samples - 2) for k in candidates})
     if not numbers or numbers == [1]:
         problem = "one cluster has no alternative" if numbers else "candidates is empty"
@@ -329,10 +325,8 @@ class _Data(NamedTuple):
     def from_input(cls, X: MatrixLike | AffinityGraph, estimator: Any) -> _Data:
         """Validate the input and build the graph: the estimator's own if it has one, else the default graph."""
         if estimator is not None and not hasattr(estimator, "fit_predict"):
-            raise InputError(
-                f"estimator={shown(estimator)} has no fit_predict", "pass a clusterer", code="not_a_clusterer",
-                parameter="estimator",
-            )  # fmt: skip
+            problem = f"estimator={shown(estimator)} has no fit_predict"
+            raise InputError(problem, "pass a clusterer", code="not_a_clusterer", parameter="estimator")
         parameter = getattr(estimator, "graph", None) if isinstance(estimator, GraphEstimatorMixin) else None
         if isinstance(X, AffinityGraph) or is_precomputed(parameter):
             if estimator is not None and not isinstance(estimator, GraphEstimatorMixin):
@@ -390,12 +384,9 @@ def _partition_by(estimator: Any, data: _Data) -> Partition:
     params = estimator.get_params()
     name = _parameter(estimator, params, "n_clusters", "n_components")
     if name is None:
-        raise InputError(
-            f"{type(estimator).__name__} has no parameter n_clusters or n_components",
-            "pass a clusterer whose number of clusters can be set",
-            code="no_n_clusters",
-            parameter="estimator",
-        )
+        problem = f"{type(estimator).__name__} has no parameter n_clusters or n_components"
+        hint = "pass a clusterer whose number of clusters can be set"
+        raise InputError(problem, hint, code="no_n_clusters", parameter="estimator")
     seed_name = _parameter(estimator, params, "random_state")
     has_built_graph = data.X is not None and isinstance(estimator, GraphEstimatorMixin) and not (
         estimator.graph is None or isinstance(estimator.graph, str) or hasattr(estimator.graph, "build")

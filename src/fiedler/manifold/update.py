@@ -488,11 +488,8 @@ class UpdateMixin:
             reason = None if are_counts else "was fitted with weights of rows"
         if reason is None:
             return chosen
-        raise InputError(
-            f"rows cannot be added to a model that {reason}",
-            "fit it to all rows, or use predict for the new ones",
-            code="cannot_update",
-        )
+        problem = f"rows cannot be added to a model that {reason}"
+        raise InputError(problem, "fit it to all rows, or use predict for the new ones", code="cannot_update")
 
     def _grow_profiles(self, X_new: Any, n_old: int, is_reorganized: bool) -> None:
         """Add the columns of new rows to those that the model keeps; old rows that moved stay where they were.

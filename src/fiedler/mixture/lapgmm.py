@@ -271,12 +271,12 @@ def _graph_of_paper(model: LapGMM, problem: MixtureProblem) -> AffinityGraph:
     """Return the graph, whose Laplacian is the only operator of the paper's solvers."""
     if not (isinstance(model.operator, str) and model.operator == "laplacian"):
         name = repr(model.operator) if isinstance(model.operator, str) else "a matrix"
-        problem = (
+        message = (
             f"operator={name} needs solver='variational'; got solver={model.solver!r}, which is defined for the "
             "graph Laplacian"
         )
         hint = "set solver='variational' or operator='laplacian'"
-        raise InputError(problem, hint, code="incompatible_parameters", parameter="operator")
+        raise InputError(message, hint, code="incompatible_parameters", parameter="operator")
     assert problem.graph is not None
     return problem.graph
 

@@ -415,12 +415,8 @@ def build_recipe(rows: RowBlocks, recipe: Any, random_state: int) -> GraphBlocks
 def check_recipe(recipe: Any) -> None:
     """Raise an error for a recipe, or an option of it, that has no block version."""
     if not isinstance(recipe, KNNGraph):
-        raise InputError(
-            "with Dask arrays, the graph must be a KNNGraph",
-            "pass graph=KNNGraph(...)",
-            code="not_out_of_core",
-            parameter="graph",
-        )
+        problem = "with Dask arrays, the graph must be a KNNGraph"
+        raise InputError(problem, "pass graph=KNNGraph(...)", code="not_out_of_core", parameter="graph")
     choose(SYMMETRIZE, recipe.symmetrize, option="symmetrize")
     for name, is_supported, hint in (
         ("weight", recipe.weight in WEIGHTS, f"use one of {', '.join(WEIGHTS)}"),

@@ -378,12 +378,9 @@ def check_weights(values: np.ndarray) -> np.ndarray:
     """Return the weights of the rows of a block."""
     if values.ndim == 1 and values.dtype.kind in "biuf" and np.isfinite(values).all() and (values >= 0).all():
         return values.astype(np.float64)
-    raise InputError(
-        "sample_weight must be finite, non-negative numbers, one per row",
-        "correct it, or leave it out for equal weights",
-        code="invalid_sample_weight",
-        parameter="sample_weight",
-    )
+    problem = "sample_weight must be finite, non-negative numbers, one per row"
+    hint = "correct it, or leave it out for equal weights"
+    raise InputError(problem, hint, code="invalid_sample_weight", parameter="sample_weight")
 
 
 def check_labels(values: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -72,12 +72,8 @@ class RowBlocks:
             raise InputError("X has no rows", "check how it is read", code="no_rows", parameter="X")
         if len(set(widths.tolist())) > 1:
             other = int(np.flatnonzero((shapes[:, 1] != widths[0]) & (shapes[:, 0] > 0))[0])
-            raise InputError(
-                f"block {other} of X has {shapes[other, 1]} columns, but the first one has {widths[0]}",
-                "give all blocks the same columns",
-                code="unequal_blocks",
-                block=other,
-            )
+            problem = f"block {other} of X has {shapes[other, 1]} columns, but the first one has {widths[0]}"
+            raise InputError(problem, "give all blocks the same columns", code="unequal_blocks", block=other)
         return cls(run, step, shapes[:, 0], int(widths[0]), float_type(X.dtype), kinds.pop())
 
     def transform(self, step: str, function: Callable[[Array], Array]) -> RowBlocks:
@@ -194,13 +190,11 @@ def store_values(rows: RowBlocks, values: Any, step: str, check: Callable[[np.nd
             chunks = (tuple(rows.sizes.tolist()), *values.shape[1:])
             values = import_dask("dask.array").from_array(values, chunks=chunks)
     if not is_dask_array(values) or len(values.chunks[0]) != len(rows.sizes):
-        raise InputError(
+        problem = (
             f"{step} must have one value for each of the {rows.n_rows} rows of X, in the same blocks; "
-            f"its shape is {tuple(values.shape)}",
-            "give it the chunks of X",
-            code="wrong_length",
-            parameter=step,
+            f"its shape is {tuple(values.shape)}"
         )
+        raise InputError(problem, "give it the chunks of X", code="wrong_length", parameter=step)
     blocks = list(values.to_delayed(optimize_graph=False).ravel())
     rows.run.map_delayed(step, check_values, blocks, sizes=rows.sizes, check=check, name=step)
 
@@ -211,13 +205,8 @@ def check_values(
     """Check the values of the rows of a block."""
     values = np.asarray(values)
     if values.ndim == 0 or len(values) != sizes[block]:
-        raise InputError(
-            f"block {block} of {name} has {values.size} values, but that of X has {sizes[block]} rows",
-            "give it the chunks of X",
-            code="wrong_length",
-            parameter=name,
-            block=block,
-        )
+        problem = f"block {block} of {name} has {values.size} values, but that of X has {sizes[block]} rows"
+        raise InputError(problem, "give it the chunks of X", code="wrong_length", parameter=name, block=block)
     return {"values": check(values)}
 
 
@@ -242,18 +231,12 @@ def check_shape(X: Any) -> None:
             f"X must have two dimensions (samples, features); got shape {tuple(X.shape)}", code="wrong_shape"
         )
     if len(X.chunks[1]) > 1:
-        raise InputError(
-            f"the columns of X are divided into {len(X.chunks[1])} blocks",
-            "make blocks of whole rows with X.rechunk({1: -1})",
-            code="divided_columns",
-            parameter="X",
-        )
+        problem = f"the columns of X are divided into {len(X.chunks[1])} blocks"
+        hint = "make blocks of whole rows with X.rechunk({1: -1})"
+        raise InputError(problem, hint, code="divided_columns", parameter="X")
     if np.dtype(X.dtype).kind not in "biuf":
-        raise InputError(
-            f"X has dtype {X.dtype}, which is not one of numbers",
-            "convert it to float32 or float64",
-            code="wrong_dtype",
-        )
+        problem = f"X has dtype {X.dtype}, which is not one of numbers"
+        raise InputError(problem, "convert it to float32 or float64", code="wrong_dtype")
 
 
 def float_type(dtype: Any) -> np.dtype:
@@ -273,12 +256,8 @@ def check_block(rows: Any, block: int, *, n_features: int | None, dtype: np.dtyp
         fields = {**error.fields, "block": block}
         raise InputError(f"{where}: {error.problem}", error.hint, code=error.code, **fields) from None
     if n_features is not None and checked.shape[1] != n_features:
-        raise InputError(
-            f"block {block} of X has {checked.shape[1]} columns, but X has {n_features}",
-            "give all blocks the same columns",
-            code="unequal_blocks",
-            block=block,
-        )
+        problem = f"block {block} of X has {checked.shape[1]} columns, but X has {n_features}"
+        raise InputError(problem, "give all blocks the same columns", code="unequal_blocks", block=block)
     facts: dict[str, Array] = {"shape": np.array(checked.shape), "is_sparse": np.array(sp.issparse(checked))}
     if not sp.issparse(checked):
         facts["mean"] = mean = checked.mean(axis=0, dtype=np.float64)

@@ -103,12 +103,9 @@ def config_context(
     ...     pass  # model.fit(dask_array)
     """
     if scheduler is not None and (memory is not None or n_workers is not None):
-        raise InputError(
-            "memory and n_workers are those of local workers, but a scheduler is given",
-            "leave them out, or leave out scheduler",
-            code="incompatible_parameters",
-            parameter="scheduler",
-        )
+        problem = "memory and n_workers are those of local workers, but a scheduler is given"
+        hint = "leave them out, or leave out scheduler"
+        raise InputError(problem, hint, code="incompatible_parameters", parameter="scheduler")
     given: dict[str, Any] = {
         "workdir": None if workdir is None else Path(workdir).resolve(),
         "memory": None if memory is None else parse_memory(memory),
@@ -137,13 +134,8 @@ def parse_memory(memory: int | str) -> int:
     except (KeyError, ValueError):
         n_bytes = -1
     if n_bytes < MIN_MEMORY:
-        raise InputError(
-            f"memory={memory!r} is not an amount of memory of at least 1 GiB",
-            'give it as in "4GB"',
-            code="invalid_memory",
-            parameter="memory",
-            value=memory,
-        )
+        problem = f"memory={memory!r} is not an amount of memory of at least 1 GiB"
+        raise InputError(problem, 'give it as in "4GB"', code="invalid_memory", parameter="memory", value=memory)
     return n_bytes
 
 

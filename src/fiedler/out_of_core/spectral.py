@@ -51,12 +51,8 @@ def fit(
     seed = draw_seed(model.random_state)
     run_steps(model, X, seed, lambda run: _Fit(model, run, seed).fit(X))
     if not model.converged_:
-        warn(
-            f"the eigenvectors did not converge: the largest residual is {model.eigen_residuals_.max():.1e}",
-            "raise eigen_tol",
-            category=NotConvergedWarning,
-            stacklevel=4,
-        )
+        problem = f"the eigenvectors did not converge: the largest residual is {model.eigen_residuals_.max():.1e}"
+        warn(problem, "raise eigen_tol", category=NotConvergedWarning, stacklevel=4)
     return model
 
 

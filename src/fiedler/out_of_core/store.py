@@ -95,12 +95,9 @@ class Workspace:
         except FileNotFoundError:
             # In a directory with other files, it would be hard to tell these from blocks.
             if any(not name.startswith(".") and name != LOCK for name in os.listdir(self.folder)):
-                raise InputError(
-                    f"the work directory {str(self.folder)!r} contains files that are not those of a fit",
-                    "choose an empty or a new directory",
-                    code="not_a_work_directory",
-                    file=str(self.folder),
-                ) from None
+                problem = f"the work directory {str(self.folder)!r} contains files that are not those of a fit"
+                hint = "choose an empty or a new directory"
+                raise InputError(problem, hint, code="not_a_work_directory", file=str(self.folder)) from None
             with self.writing(), atomic_write(self.folder / MANIFEST) as draft:
                 draft.write_text(json.dumps({**manifest, ID: secrets.token_hex(8)}, indent=1), encoding="utf-8")
             return False
@@ -111,13 +108,9 @@ class Workspace:
         differing = [name for name in {**manifest, **found} if name != ID and manifest.get(name) != found.get(name)]
         if differing:
             names = " and ".join(differing)
-            raise InputError(
-                f"the work directory {str(self.folder)!r} contains blocks of a fit with other {names}",
-                "choose another directory, or delete this one",
-                code="other_work",
-                file=str(self.folder),
-                differing=differing,
-            )
+            problem = f"the work directory {str(self.folder)!r} contains blocks of a fit with other {names}"
+            hint = "choose another directory, or delete this one"
+            raise InputError(problem, hint, code="other_work", file=str(self.folder), differing=differing)
         return True
 
     @property

@@ -176,13 +176,8 @@ def fit(model: LLGC, X: Any, y: Any, *, constraints: Any = None) -> LLGC:
         raise InputError("LLGC requires y to be passed, but the target y is None", code="labels_required")
     n_undecided = run_steps(model, X, SEED, lambda run: _spread_labels(model, run, X, y), y=y)
     if n_undecided:
-        warn(
-            f"no label reaches {n_undecided} row(s), which stay undecided (-1)",
-            "label more rows",
-            code="undecided_rows",
-            n_undecided=n_undecided,
-            stacklevel=4,
-        )
+        problem = f"no label reaches {n_undecided} row(s), which stay undecided (-1)"
+        warn(problem, "label more rows", code="undecided_rows", n_undecided=n_undecided, stacklevel=4)
     return model
 
 
