@@ -156,6 +156,7 @@ def write_texts(folder):
             (folder / f"{module}.{name}.txt").write_text(getattr(source, name).__doc__ or name, encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["index", "guide", "manifold", "graph", "spectrum", "mixtures", "cuts", "supervision"])
 def test_python_blocks_of_a_page_run(name, tmp_path, monkeypatch, capsys):

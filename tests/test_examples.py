@@ -18,6 +18,7 @@ def load(name):
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("name", "options", "figures"),
@@ -41,6 +42,7 @@ def test_example_runs_and_writes_its_figures(name, options, figures, tmp_path, m
     assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_demo_writes_its_figures_and_report(tmp_path, monkeypatch, capsys):
     """`make demo`, with four of its eight methods."""

@@ -20,6 +20,7 @@ def name_of(path):
     return path.stem.removeprefix("plot_")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", GALLERY, ids=name_of)
 def test_example_makes_its_figures(path, tmp_path, monkeypatch, capsys):

@@ -9,11 +9,13 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.utils.estimator_checks import check_estimator
 
 import fiedler
 from fiedler import _registry
 from fiedler._registry import Estimator, Method
+from fiedler.manifold import choice, views
 from registry_instances import check_instances
 
 ROOT = Path(__file__).parents[1]
@@ -29,12 +31,16 @@ def api_reference():
     return runpy.run_path(str(ROOT / "docs" / "reference.py"))["api_reference"]()
 
 
+def blocks_of_the_guide():
+    """The Python code of the developers' guide: an estimator, its row in the registry, and a view."""
+    page = (ROOT / "docs" / "develop.md").read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+
+
 @pytest.fixture
 def toy(monkeypatch):
     """The estimator of the developers' guide, registered as the guide says."""
-    definition, row = re.findall(
-        r"```python\n(.*?)```", (ROOT / "docs" / "develop.md").read_text(encoding="utf-8"), flags=re.DOTALL
-    )[:2]
+    definition, row, _ = blocks_of_the_guide()
     module = ModuleType("fiedler.clustering.quantiles")
     exec(definition, vars(module))
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -111,3 +117,18 @@ def test_importing_is_fast_and_loads_no_heavy_library():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert run.stdout.strip() == "[]"
+
+
+def test_the_view_of_the_guide_takes_part_in_the_comparison_and_is_saved(monkeypatch, tmp_path, rng):
+    monkeypatch.setattr(views, "VIEWS", dict(views.VIEWS))
+    monkeypatch.setattr(choice, "VIEWS", views.VIEWS)
+    exec(blocks_of_the_guide()[2], {})
+    X = rng.normal(size=(90, 4)) * [1, 1, 1, 30] + 4 * np.repeat(np.eye(4)[:3], 30, axis=0)
+    model = fiedler.ManifoldClustering(3, effort="thorough", random_state=0).fit(X)
+
+    assert {"rows", *views.VIEWS} - {"LPI"} == set(model.candidates_["view"])
+    assert "softly whitened" in model.candidates_["view"]
+    monkeypatch.setattr(choice, "VIEWS", {"softly whitened": views.VIEWS["softly whitened"]})
+    model = fiedler.ManifoldClustering(3, effort="thorough", random_state=0).fit(X)
+    fiedler.save(model, tmp_path / "model.safetensors")
+    assert_array_equal(fiedler.load(tmp_path / "model.safetensors").predict(X), model.predict(X))

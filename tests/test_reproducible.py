@@ -62,6 +62,7 @@ def expected():
         return labels_of_all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("core_type", "n_threads"), ALL if "FIEDLER_EXHAUSTIVE" in os.environ else SOME)
 def test_labels_depend_neither_on_the_processor_nor_on_threads(core_type, n_threads, expected, tmp_path):
@@ -83,6 +84,7 @@ def test_labels_depend_neither_on_the_processor_nor_on_threads(core_type, n_thre
             assert_array_equal(labels[name], expected[name], err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("model", CLUSTERERS, ids=lambda model: type(model).__name__)
 def test_torch_finds_the_same_partition_and_nearly_the_same_memberships(model):

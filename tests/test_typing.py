@@ -43,6 +43,7 @@ def check(request, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_type_checkers_accept_a_users_file_and_find_mistakes(check):
     run = check(USER_CODE, MISTAKES)
 

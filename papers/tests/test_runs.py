@@ -46,6 +46,7 @@ def reproducible(record):
     return {name: value for name, value in record.items() if name not in VARYING}
 
 
+@pytest.mark.slow
 def test_every_cell_of_the_smoke_protocol_runs(smoke, records):
     assert {record_key(record) for record in records} == {cell.key for cell in smoke.cells()}
     assert [record for record in records if "error" in record] == []
@@ -134,6 +135,7 @@ def test_a_worker_that_dies_is_an_error_and_finished_results_are_kept():
     assert kept == [1]
 
 
+@pytest.mark.slow
 def test_workers_stop_after_an_interrupt():
     def interrupted(_):
         raise KeyboardInterrupt
@@ -143,6 +145,7 @@ def test_workers_stop_after_an_interrupt():
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_workers_run_their_exit_handlers(tmp_path):
     results = []
     run_in_processes(_touch_at_exit, [[(tmp_path / "one",)], [(tmp_path / "two",)]], 2, results.append)
@@ -160,6 +163,7 @@ def _die_at(number):
     return number
 
 
+@pytest.mark.slow
 def test_calls_of_a_group_share_a_process_and_blas_has_one_thread():
     kept = []
     run_in_processes(_process_and_threads, [[(), ()], [()]], 2, kept.append)
@@ -172,6 +176,7 @@ def _process_and_threads():
     return os.getpid(), os.environ["OMP_NUM_THREADS"]
 
 
+@pytest.mark.slow
 def test_the_torch_back_end_runs_every_cell_with_the_same_clusters(smoke, records):
     pytest.importorskip("torch")
     on_host = {record_key(record): record for record in records}
@@ -242,6 +247,7 @@ def test_archives_are_complete_and_deterministic(records, tmp_path):
     assert read_archive(tmp_path / "none.xz") == []
 
 
+@pytest.mark.slow
 def test_a_killed_run_can_be_continued(smoke, tmp_path):
     """Nothing is lost or run twice, and no process is left behind."""
     pytest.importorskip("typer")

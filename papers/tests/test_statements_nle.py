@@ -186,6 +186,7 @@ def cut_of_best(data, method):
     return np.mean([one["objective"] for one in selected if (one["data"], one["method"]) == (data, method)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", UCI_AND_FACES)
 def test_notes_of_nle_compare_the_lowest_cuts_of_twelve_starts(data):
     printed_figure = percent(nle_line(data, "nle").published.value)

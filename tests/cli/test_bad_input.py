@@ -409,6 +409,7 @@ def test_results_cannot_replace_a_file(run_fiedler, table, tmp_path):
     assert (tmp_path / "out").read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["cluster.save_csv", "results.save", "results.write_summary", "results.write_report"])
 def test_a_full_disk_leaves_no_files(part, run_fiedler, table, tmp_path, monkeypatch):
     before = sorted(tmp_path.rglob("*"))

@@ -34,6 +34,7 @@ def folder(tmp_path):
     return tmp_path / "tables", y
 
 
+@pytest.mark.slow
 def test_a_folder_of_tables_becomes_parts_a_model_and_a_report(folder, cluster, run_fiedler, tmp_path):
     source, y = folder
     where = ["--scheduler", cluster.scheduler_address, "--workdir", str(tmp_path / "work")]

@@ -659,6 +659,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_no_incomplete_files(table, tmp_path):
     arguments = ["cluster", str(table), "-k", "3", "--id", "name", "--drop", "class", "--out", str(tmp_path / "out")]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

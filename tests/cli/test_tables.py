@@ -89,6 +89,7 @@ def run_module():
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["utf-16", "latin-1", "gz", "xlsx", "parquet"])
 def test_a_table_has_the_same_clusters_in_every_form(form, customers, expected, run_fiedler, tmp_path):
     path = write(customers[0], form, tmp_path)

@@ -11,6 +11,7 @@ from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 pytestmark = pytest.mark.skipif("FIEDLER_DATA" not in os.environ, reason="FIEDLER_DATA is not set")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "graph", "accuracy", "information"),
     [

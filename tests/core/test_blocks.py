@@ -84,6 +84,7 @@ with threadpool_limits(2), one_thread():
 """
 
 
+@pytest.mark.slow
 def test_a_library_that_is_loaded_after_the_first_use_is_limited_too():
     pytest.importorskip("torch")
 
@@ -168,6 +169,7 @@ except BaseException as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "output"),
     [

@@ -35,6 +35,7 @@ AWKWARD = {
 }
 
 
+@pytest.mark.slow
 @without_warnings
 @pytest.mark.parametrize("name", AWKWARD)
 @pytest.mark.parametrize("model", INSTANCES, ids=repr)

@@ -137,6 +137,7 @@ def assert_one_sentence(code, err, sentence):
     assert sentence in errors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("computed_once")
 @pytest.mark.parametrize("lasting", [False, True] if EVERY_FAULT else [False])
 @pytest.mark.parametrize("kind", FILE_FAULTS)

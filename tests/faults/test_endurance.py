@@ -36,6 +36,7 @@ def test_eight_threads_at_once_give_what_one_gives_and_change_no_global_state():
         assert all(np.array_equal(run, alone) for run in runs), model
 
 
+@pytest.mark.slow
 @linux
 def test_repeated_fits_hold_no_more_memory_threads_or_descriptors():
     work = jobs(8)

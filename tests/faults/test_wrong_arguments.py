@@ -139,6 +139,7 @@ def test_wrong_new_rows(name):
             check(lambda wrong=wrong, call=call: call(wrong()), may_succeed=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ESTIMATORS))
 def test_wrong_parameters(name):
     for parameter in make(name).get_params(deep=False):

@@ -97,6 +97,7 @@ CLUSTERERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CLUSTERERS)
 def test_topics_have_probabilities_in_the_fit_and_for_new_documents(name, make_topics, documents):

@@ -25,6 +25,7 @@ FEW = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_estimators_obey_the_law(name):
     law = LAWS[name]
@@ -54,6 +55,7 @@ def test_functions_obey_the_law(name):
 # ---------------------------------------------------------------------------------------------------------- the driver
 
 
+@pytest.mark.slow
 def test_a_run_continues_where_the_last_one_ended(tmp_path, monkeypatch):
     record = tmp_path / "record.jsonl"
     monkeypatch.setattr(fuzz, "pairs_of_law_and_subject", lambda: [("metrics", fuzz.FUNCTION)])

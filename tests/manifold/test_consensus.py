@@ -28,7 +28,7 @@ from fiedler.manifold.memberships import WALK
 from fiedler.manifold.report_text import disagreement
 from fiedler.manifold.views import (
     COMMUNITIES,
-    WHITENED,
+    VIEWS,
     View,
     find_communities,
     find_in_views,
@@ -36,6 +36,8 @@ from fiedler.manifold.views import (
 )
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 from fiedler.metrics.scores import match_clusters, weighted_ari
+
+WHITENED = [name for name, kind in VIEWS.items() if kind.low_dimensional]
 
 
 def a_candidate(labels, family="communities", view="rows", agreement=math.nan):
@@ -159,7 +161,7 @@ def test_matched_clusters_agree_on_as_many_rows_as_possible():
 def test_all_views_have_partitions_of_two_methods(parallel):
     rows = View.of("rows", parallel[0])
 
-    views, partitions, eigengaps = find_in_views(tuple(WHITENED), rows, 3, random_state=0)
+    views, partitions, eigengaps = find_in_views(WHITENED, rows, 3, random_state=0)
 
     assert set(views) == set(eigengaps) == set(WHITENED)
     assert max(eigengaps, key=eigengaps.get) == "whitened by rows"
@@ -233,6 +235,7 @@ def test_documents_are_compared_in_the_coordinates_of_lpi(form, topics, tmp_path
     assert_allclose(fiedler.load(tmp_path / "model.safetensors").predict_proba(form(X)), model.predict_proba(form(X)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_known", [0, 40])
 def test_twice_as_many_documents_are_compared(n_known, topics, monkeypatch):
     X, y = topics
@@ -291,7 +294,7 @@ def test_memberships_are_the_printed_walk_over_labels_and_votes(parallel):
 
 def views_of(X):
     rows = View.of("rows", X)
-    return {"rows": rows, **find_in_views(tuple(WHITENED), rows, 3, 0)[0]}
+    return {"rows": rows, **find_in_views(WHITENED, rows, 3, 0)[0]}
 
 
 def test_without_comparison_there_is_no_agreement(parallel):
@@ -374,6 +377,7 @@ def test_models_of_earlier_versions_can_be_used(parallel):
     assert Candidate("LapGMM", np.zeros(2), 0.0).view == "rows"
 
 
+@pytest.mark.slow
 def test_the_same_choice_on_every_back_end(parallel, backend):
     X, _ = parallel
     reference = ManifoldClustering(3, random_state=0).fit(X)

@@ -76,6 +76,7 @@ def test_the_probes_measure_this_machine_once(monkeypatch):
     assert cost.slowness() == cost.slowness()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not memory.CLEAR_REFS.exists(), reason="the peak can only be reset on Linux")
 @pytest.mark.parametrize(("n", "d", "k"), [(3000, 30, 4), (6000, 8, 3)])
 def test_a_fit_takes_less_memory_than_expected(n, d, k):

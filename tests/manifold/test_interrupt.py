@@ -58,6 +58,7 @@ def fit(model, X, interrupt=None):
     return set(stages.events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_jobs", "what"), [(None, "begin"), (2, "advance")])
 def test_an_interrupt_at_any_stage_leaves_the_model_as_it_was(blobs, n_jobs, what, monkeypatch):
     monkeypatch.setattr(candidates, "MAX_SEARCHES", 1)

@@ -328,6 +328,7 @@ def strip(rng, n=400):
     return rng.uniform(size=(n, 2)) * [4, 1]
 
 
+@pytest.mark.slow
 def test_labels_determine_the_clusters_of_uniform_data():
     """The labels cut the strip lengthwise, where the graph alone never cuts it."""
     accuracies = []
@@ -555,6 +556,7 @@ def test_digits():
     assert normalized_mutual_information(y, model.labels_) >= 0.89
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("FIEDLER_DATA" not in os.environ, reason="FIEDLER_DATA is not set")
 @pytest.mark.parametrize(("name", "ac", "nmi"), [("usps", 0.955, 0.895), ("coil20", 0.85, 0.91)])
 def test_images(name, ac, nmi):

@@ -107,6 +107,7 @@ def test_the_likelihood_of_weighted_rows_is_that_of_repeated_rows(repeated):
 # ------------------------------------------------------------------------------------------------------ equal rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("load", "n_clusters"), [(load_iris, 3), (load_wine, 3), (load_digits, 10)])
 def test_data_written_twice_has_the_same_clusters(load, n_clusters):
     X, _ = load(return_X_y=True)

@@ -78,6 +78,7 @@ def test_a_moved_row_gives_its_largest_share_to_its_new_cluster():
     assert_allclose(moved_shares(shares, np.array([0, 1]), np.array([2, 1])), [[0.1, 0.2, 0.7], [0.1, 0.6, 0.3]])
 
 
+@pytest.mark.slow
 def test_copies_of_rows_change_no_old_label(digits):
     model = fit(digits[0], 10)
     before = model.labels_.copy()
@@ -89,6 +90,7 @@ def test_copies_of_rows_change_no_old_label(digits):
     assert (len(result.moved), result.new_clusters, result.drift.far_share) == (0, [], pytest.approx(0.01, abs=0.015))
 
 
+@pytest.mark.slow
 def test_two_updates_are_about_one(digits):
     X = digits[0]
     once, twice = fit(X[:1400], 10), fit(X[:1400], 10)
@@ -203,6 +205,7 @@ def test_a_far_group_becomes_a_cluster_with_the_next_number():
     assert result.drift.is_large
 
 
+@pytest.mark.slow
 def test_a_class_that_was_unknown_becomes_a_cluster(digits):
     X, y = digits
     model = fit(X[y != 0], 9)
@@ -332,6 +335,7 @@ def test_models_of_graphs_and_of_known_labels_cannot_be_updated(digits):
 # ----------------------------------------------------------------------------------------------------------- real data
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("FIEDLER_DATA" not in os.environ, reason="FIEDLER_DATA is not set")
 def test_usps_in_parts_is_usps_at_once():
     """Pixels from 0 to 1, at unit length; at their original range a fit finds one of several partitions."""

@@ -11,13 +11,15 @@ from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 
 @pytest.mark.parametrize(
     ("name", "accuracy", "information"),
-    [("digits", 0.89, 0.87), ("coil20", 0.83, 0.90), ("usps", 0.94, 0.88)],
+    [
+        ("digits", 0.89, 0.87),
+        pytest.param("coil20", 0.83, 0.90, marks=pytest.mark.slow),
+        pytest.param("usps", 0.94, 0.88, marks=pytest.mark.slow),
+    ],
 )
 def test_defaults_reach_the_figures(name, accuracy, information):
     if name != "digits" and "FIEDLER_DATA" not in os.environ:
         pytest.skip("FIEDLER_DATA is not set")
-    if name == "coil20" and "FIEDLER_SLOW" not in os.environ:
-        pytest.skip("takes a minute: set FIEDLER_SLOW=1")
     data = load(name)
     X = (data.X + 1) / 2 if name == "usps" else data.X
     X = (X / (X**2).sum(axis=1, keepdims=True) ** 0.5).astype("float32")

@@ -61,6 +61,7 @@ def test_the_natural_scale_is_where_neighbours_weigh_as_much_as_densities(rng):
     assert natural_lam(joint[:, :1], graph) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.05, 0.1])
 def test_moons_are_separated_by_the_graph_and_not_by_densities(noise):
     for seed in range(10):

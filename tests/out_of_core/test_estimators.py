@@ -33,6 +33,7 @@ def in_blocks(X, n_blocks=5):
     return da.from_array(X, chunks=(-(-len(X) // n_blocks), *X.shape[1:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recipe",
     [
@@ -65,6 +66,7 @@ def test_the_default_bandwidth_is_nearly_the_median_distance(rows, client):
     assert_allclose(total, KNNGraph(6, weight="heat").build(X).weights.sum(), rtol=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", ["ncut", "njw"])
 def test_spectral_clusters_are_those_in_memory(cut, rows, client, monkeypatch, tmp_path):
     X, _ = rows
@@ -94,6 +96,7 @@ def test_eigenvectors_that_do_not_converge_are_reported(rows, client, monkeypatc
     assert not model.converged_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", ["cmn", None])
 def test_labels_spread_as_in_memory(normalize, rows, few, client, tmp_path):
     X, _ = rows
@@ -112,6 +115,7 @@ def test_labels_spread_as_in_memory(normalize, rows, few, client, tmp_path):
     assert loaded.predict_proba(in_blocks(X, 2)).shape == (1500, 5)
 
 
+@pytest.mark.slow
 def test_names_of_classes_and_rows_that_no_label_reaches(client, rng):
     X = np.concatenate([rng.normal(size=(1000, 2)), rng.normal(size=(1000, 2)) + 100])
     names = np.full(2000, "-1", dtype="<U8")
@@ -161,6 +165,7 @@ def test_one_block_of_lapgmm_has_the_iterations_in_memory(rows, client, rng):
     assert_allclose(model.memberships_.compute(), reference.memberships_, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("init", ["community", "kmeans"])
 def test_lapgmm_clusters_are_those_in_memory(init, rows, client):
     X, _ = rows
@@ -205,6 +210,7 @@ def test_options_of_lapgmm_without_a_block_version_say_so(options, arguments, ro
         LapGMM(5, **options).fit(in_blocks(rows[0]), **arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "uses_labels"),
     [

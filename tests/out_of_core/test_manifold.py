@@ -66,6 +66,7 @@ def test_the_clusters_are_those_in_memory(effort, rows, client):
         assert model.row_agreement_.compute().shape == (1500,)
 
 
+@pytest.mark.slow
 def test_documents_in_sparse_blocks(client, rng):
     topics = rng.dirichlet(np.full(200, 0.05), size=4)
     y = rng.randint(4, size=1000)
@@ -78,6 +79,7 @@ def test_documents_in_sparse_blocks(client, rng):
     assert_array_equal(model.predict(X[:50]), model.labels_[:50].compute())
 
 
+@pytest.mark.slow
 def test_large_graphs_are_grouped_first(rows, client, monkeypatch):
     X, y = rows
     monkeypatch.setattr(manifold, "MAX_NODES", 500)
@@ -107,6 +109,7 @@ def test_the_number_of_clusters_is_chosen_by_a_sample(client):
     assert model.evidence_.n_clusters == 4
 
 
+@pytest.mark.slow
 def test_the_number_of_clusters_is_not_chosen_again_when_a_fit_goes_on(client, tmp_path, monkeypatch):
     X, _ = blobs(n_samples=300, n_clusters=3, n_features=2, noise=0.3, random_state=1)
     model = ManifoldClustering("auto", max_clusters=4, effort="fast", random_state=0)
@@ -117,6 +120,7 @@ def test_the_number_of_clusters_is_not_chosen_again_when_a_fit_goes_on(client, t
         assert model.fit(in_blocks(X, 1)).evidence_ == evidence
 
 
+@pytest.mark.slow
 def test_rare_clusters_have_landmarks(client, monkeypatch, rng):
     X = np.concatenate([rng.normal(size=(3000, 3)), rng.normal(size=(40, 3)) + 30])
     monkeypatch.setattr(manifold, "MAX_LANDMARKS", 300)
@@ -147,6 +151,7 @@ def test_models_predict_blocks_are_saved_and_do_not_keep_the_rows(rows, client, 
     assert "5 neighbours" in model.report()
 
 
+@pytest.mark.slow
 def test_results_outlive_the_model(rows, client):
     X, _ = rows
     labels = ManifoldClustering(5, effort="fast", random_state=0).fit(in_blocks(X[:1000], 2)).labels_
@@ -159,6 +164,7 @@ def test_results_outlive_the_model(rows, client):
 # -------------------------------------------------------------------------------------- lost workers, damaged blocks
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_does_not_matter_and_a_fit_goes_on_from_its_blocks(rows, client, tmp_path, caplog):
     X, _ = rows
     blocks, model = in_blocks(X), ManifoldClustering(5, effort="fast", random_state=0)
@@ -185,6 +191,7 @@ def test_the_number_of_workers_does_not_matter_and_a_fit_goes_on_from_its_blocks
             ManifoldClustering(5, effort="fast", random_state=0).fit(in_blocks(X + 1))
 
 
+@pytest.mark.slow
 def test_a_block_that_is_damaged_during_the_fit_is_made_again(rows, client, tmp_path, monkeypatch):
     X, _ = rows
     blocks, model = in_blocks(X), ManifoldClustering(5, effort="fast", random_state=0)
@@ -203,6 +210,7 @@ def test_a_block_that_is_damaged_during_the_fit_is_made_again(rows, client, tmp_
     assert len(times) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sys.exit", "graceful", "segfault"])
 def test_killed_workers_change_nothing(mode, rows, client):
     """The first worker ends after three seconds on average; a fit takes about two."""
@@ -219,6 +227,7 @@ def test_killed_workers_change_nothing(mode, rows, client):
             assert_array_equal(model.fit(blocks).labels_.compute(scheduler="synchronous"), expected)
 
 
+@pytest.mark.slow
 def test_searches_that_are_there_are_not_repeated(rows, client, tmp_path, monkeypatch):
     X, _ = rows
     blocks, model = in_blocks(X[:1200], 2), ManifoldClustering(5, effort="fast", random_state=0)
@@ -251,6 +260,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_the_same_command_after_kill_9_goes_on(rows, client, tmp_path):
     X, _ = rows
     X = X[:1200]

@@ -24,6 +24,7 @@ def rows(rng):
     return X, np.where(rng.uniform(size=2000) < 0.3, rng.randint(4, size=2000), y), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
 def test_the_iterations_are_those_in_memory(kind, rows, client):
     X, start, _ = rows
@@ -71,6 +72,7 @@ def test_single_precision_keeps_the_covariances_of_clusters_far_apart(rng, clien
     assert_allclose(model.covariances_, expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("init", ["kmeans", "community"])
 def test_a_start_by_name_comes_from_a_sample_with_known_rows(init, fixed_rng, client, monkeypatch):
     y = fixed_rng.randint(4, size=2000)
@@ -114,6 +116,7 @@ def test_models_that_were_fitted_to_a_sample_predict_blocks(model, rows, client)
     assert_allclose(model.predict_proba(blocks).compute(), model.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_without_a_client_a_local_one_is_used(rows):
     X, start, _ = rows
 

@@ -36,6 +36,7 @@ def test_pairs_are_at_the_boundary_and_apart_from_each_other(kind, fixed_rng):
     assert crossing[asked].any(axis=1).mean() > max(0.5, 3 * crossing.mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [LapGMM(2, random_state=0), NLE(2, n_init=2, max_iter=100, random_state=0)])
 def test_answers_help_more_than_answers_on_random_pairs(model):
     """On average over six draws."""

@@ -26,7 +26,7 @@ from ..graph.recipes import DEFAULT_NEIGHBORS
 from ..graph.sizes import SizeBounds
 from ..metrics.scores import match_clusters, weighted_ari
 from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer, agrees_as_well
-from .views import LPI_COORDINATES, WHITENED, View, find_in_rows, find_in_views
+from .views import VIEWS, View, find_in_rows, find_in_views
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The choice among partitions of several views and methods by their agreement, without labels.
@@ -208,7 +208,7 @@ class Comparer:
         candidates = with_consensus([*found, *map(scorer.score, partitions)], weights, rows.weights)
         if max(np.nan_to_num([one.consensus for one in candidates], nan=0.0)) >= self.effort.sufficient_consensus:
             return candidates, views, weights
-        names = tuple(WHITENED) if self.low_dimensional else (LPI_COORDINATES,)
+        names = [name for name, kind in VIEWS.items() if kind.low_dimensional == self.low_dimensional]
         others, partitions, eigengaps = find_in_views(
             names, rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs
         )

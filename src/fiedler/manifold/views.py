@@ -26,7 +26,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,11 +53,6 @@ from ..mixture.base import fit_supernodes
 from ..mixture.statistics import group_statistics
 from .candidates import MAX_ITERATIONS, ROWS, Candidate, as_labels, max_supernodes
 
-WHITENED: dict[str, Literal["rows", "cells", "edges"]] = {
-    "whitened by rows": "rows",
-    "whitened by cells": "cells",
-    "whitened by edges": "edges",
-}
 LPI_COORDINATES = "LPI"
 
 MIN_EXPLAINED = 0.75  # share of the variance that the leading principal components of low-dimensional rows hold ...
@@ -75,7 +71,7 @@ COMMUNITIES = "communities"
 class View:
     """Rows as one view shows them, with their neighbours."""
 
-    name: str  # `ROWS` or a key of `BUILDERS`
+    name: str  # `ROWS` or a key of `VIEWS`
     transformer: Whitening | LPI | None  # the map from the rows to the view; None for the rows themselves
     rows: Array
     edges: Edges  # the nearest neighbours
@@ -101,10 +97,15 @@ class View:
 
 
 def whitened_view(
-    name: str, rows: View, n_clusters: int, random_state: int, pairs: PairwiseConstraints | None = None
+    name: str,
+    rows: View,
+    n_clusters: int,
+    random_state: int,
+    pairs: PairwiseConstraints | None = None,
+    *,
+    by: Literal["rows", "cells", "edges"],
 ) -> View | None:
-    """Return a whitened view of rows, by a key of `WHITENED`; None if they have no scatter of this kind."""
-    by = WHITENED[name]
+    """Return a whitened view of rows; None if they have no scatter of this kind."""
     n_cells, graph = CELLS_PER_CLUSTER * n_clusters, rows.graph if by == "edges" else None
     whitening = Whitening(
         by, max_components=WHITENING_COMPONENTS, n_cells=n_cells, graph=graph, random_state=random_state
@@ -129,9 +130,18 @@ def lpi_view(
     return View.of(name, lpi._embed(rows.rows), lpi, pairs=pairs, weights=rows.weights)
 
 
-BUILDERS: dict[str, Callable[..., View | None]] = {
-    **dict.fromkeys(WHITENED, whitened_view),
-    LPI_COORDINATES: lpi_view,
+class ViewKind(NamedTuple):
+    """How a view is made, and for which rows."""
+
+    build: Callable[..., View | None]  # called with name, rows, n_clusters, random_state and pairs
+    low_dimensional: bool  # whether it is for rows of which few components hold the variance, or for all others
+
+
+VIEWS = {
+    "whitened by rows": ViewKind(partial(whitened_view, by="rows"), low_dimensional=True),
+    "whitened by cells": ViewKind(partial(whitened_view, by="cells"), low_dimensional=True),
+    "whitened by edges": ViewKind(partial(whitened_view, by="edges"), low_dimensional=True),
+    LPI_COORDINATES: ViewKind(lpi_view, low_dimensional=False),
 }
 
 
@@ -238,10 +248,10 @@ def find_in_views(
     pairs: PairwiseConstraints | None = None,
     n_jobs: int | None = None,
 ) -> tuple[dict[str, View], list[Candidate], dict[str, float]]:
-    """Return other views of rows, by their names in `BUILDERS`, the partitions found in them, and their eigengaps."""
+    """Return other views of rows, by their names in `VIEWS`, the partitions found in them, and their eigengaps."""
 
     def find(name: str) -> tuple[View, list[Candidate], float] | None:
-        view = BUILDERS[name](name, rows, n_clusters, random_state, pairs)
+        view = VIEWS[name].build(name, rows, n_clusters, random_state, pairs)
         if view is None:
             return None
         partitions, eigengap = find_communities(view, n_clusters, random_state)
