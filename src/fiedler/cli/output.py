@@ -48,6 +48,7 @@ OPTIONS = {
     "fiedler.datasets.list_datasets()": "'fiedler data list'",
     "must_link": "--pairs",
     "n_clusters": "-k",
+    "paper": "paper",
     "random_state": "--seed",
     "sample_weight": "--row-weight",
 }

@@ -319,7 +319,8 @@ class LandmarkGraph(BaseEstimator):
             problem = "LandmarkGraph does not accept sparse rows"
             hint = "reduce their dimension first, for example with TruncatedSVD"
             raise InputError(problem, hint, code="sparse_not_supported")
-        if isinstance(self.weight, str) and self.weight in ("local", "binary"):
+        choose(KERNELS, self.weight, option="weight")
+        if self.weight in ("local", "binary"):
             raise InputError(
                 f"weight={self.weight!r} is not a function of two rows",
                 "use 'heat', 'dot', 'polynomial' or 'cosine'",

@@ -237,7 +237,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
             if isinstance(error, TypeError) or _has_terms(counter, texts):
                 raise InputError(str(error).rstrip("."), code="invalid_parameter") from error
             problem = f"no term remains in {len(texts)} document(s)"
-            hint = "relax stop_words, min_df, max_df or token_pattern"
+            hint = "relax stop_words, min_df, max_df or token_pattern, or use longer texts"
             raise InputError(problem, hint, code="no_terms", n_documents=len(texts)) from error
 
     def _to_unit_rows(self, counts: sp.csr_matrix) -> sp.csr_array:
