@@ -281,7 +281,7 @@ def _graph_of_paper(model: LapGMM, problem: MixtureProblem) -> AffinityGraph:
     return problem.graph
 
 
-def check_gamma(gamma: object, name: str = "gamma") -> float:
+def check_gamma(gamma: Any, name: str = "gamma") -> float:
     """Check a step in [0, 1]."""
     if isinstance(gamma, numbers.Real) and not isinstance(gamma, bool) and 0 <= gamma <= 1:
         return float(gamma)
