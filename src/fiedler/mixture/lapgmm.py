@@ -283,7 +283,8 @@ def _graph_of_paper(model: LapGMM, problem: MixtureProblem) -> AffinityGraph:
 
 def check_gamma(gamma: Any, name: str = "gamma") -> float:
     """Check a step in [0, 1]."""
-    if isinstance(gamma, numbers.Real) and not isinstance(gamma, bool) and 0 <= gamma <= 1:
+    is_number = isinstance(gamma, numbers.Real) and not isinstance(gamma, bool)
+    if is_number and 0 <= gamma <= 1:  # compared before it is converted, as an integer may exceed all floats
         return float(gamma)
     raise InputError(
         f"{name} must be in [0, 1]; got {shown(gamma)}", code="invalid_parameter", parameter=name, value=gamma
