@@ -214,22 +214,20 @@ def write_inputs(folder: Path) -> None:
     np.savetxt(folder / "iris.csv", iris.data, delimiter=",", header=header, comments="", fmt="%.3f")
     np.save(folder / "iris.npy", iris.data)
     texts = [" ".join(rng.choice(WORDS[4 * (i % 3) : 4 * (i % 3) + 4], size=12)) for i in range(120)]
-    (folder / "texts.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts), encoding="utf-8")
     (folder / "broken.csv").write_text("a,b\n1,2\n3\n4,5,6\n", encoding="utf-8")
     (folder / "empty.csv").write_text("", encoding="utf-8")
 
 
 COMMANDS = (
     "--help", "cluster --help", "predict --help", "update --help", "compare --help", "report --help", "doctor --help",
-    "cluster iris.csv -k 3 --seed 0 --out iris --save iris.fiedler",
-    "cluster mixed.csv -k 3 --seed 0 --out mixed --save mixed.fiedler",
+    "cluster iris.csv -k 3 --seed 0 --out iris", "cluster mixed.csv -k 3 --seed 0 --out mixed",
     "cluster mixed.csv --seed 0 --out mixed_auto",
     "cluster iris.npy -k 3 --seed 0 --method lapgmm --out iris_lapgmm",
     "cluster iris.npy -k 3 --seed 0 --method spectral --out iris_spectral",
-    "cluster texts.txt -k 3 --seed 0 --out texts",
-    "predict iris.fiedler iris.csv --out predicted",
-    "predict mixed.fiedler mixed.csv --out predicted_mixed",
-    "update iris.fiedler iris.csv --seed 0 --out updated",
+    "cluster texts.jsonl -k 3 --seed 0 --out texts",
+    "predict iris iris.csv --out predicted.csv", "predict mixed mixed.csv --out predicted_mixed.csv",
+    "update iris iris.csv", "report mixed",
     "compare iris.csv -k 3 --seed 0 --out compared",
     "cluster broken.csv -k 3", "cluster empty.csv -k 3", "cluster missing.csv", "cluster iris.csv -k 0",
     "cluster iris.csv -k 1000", "cluster iris.csv --method nothing", "predict iris.csv iris.csv",

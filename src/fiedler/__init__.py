@@ -14,24 +14,12 @@ __all__ = sorted([*_registry.public_names(), *_registry.SUBPACKAGES, "__version_
 
 
 def __getattr__(name: str) -> Any:
-    if name in _registry.SUBPACKAGES:
+    if name in _registry.SUBPACKAGES or name == "baselines":  # not in __all__: it needs another distribution
         return import_module(f"{__name__}.{name}")
-    if name == "baselines":  # not in __all__, since another distribution has it
-        return _baselines()
     module = _registry.public_names().get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(module), name)
-
-
-def _baselines() -> Any:
-    baselines = _registry.import_papers("baselines")
-    if baselines is None:
-        from .errors import MissingDependencyError
-
-        problem = "fiedler.baselines needs the distribution fiedler-papers"
-        raise MissingDependencyError(problem, _registry.PAPERS_HINT, module="fiedler_papers")
-    return baselines
 
 
 def __dir__() -> list[str]:

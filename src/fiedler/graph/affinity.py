@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 import array_api_compat
@@ -12,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._typing import MatrixLike
-from .._validation import check_bool, check_data, choose, import_optional
+from .._validation import check_bool, check_data, choose
 from ..core.arrays import Array, asarray_like, namespace, take_rows, to_numpy
 from ..core.eigen import LaplacianKind, SpectralForm
 from ..core.sparse import (
@@ -125,7 +126,7 @@ def _chunks(n: int) -> list[slice]:
     return [slice(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------- the graph
 
 BridgeRule: TypeAlias = Literal["mst", "nearest"]
 
@@ -429,7 +430,7 @@ def rows_or_graph(X: Any) -> Any:
         hint = "pass graph.to_undirected()" if is_networkx else "pass graph.as_undirected()"
         raise InputError(problem, hint, code="directed_graph", parameter="X")
     if is_networkx:
-        networkx = import_optional("networkx", extra="table", purpose="graphs of networkx")
+        networkx = import_module("networkx")  # X is one of its objects
         return AffinityGraph.from_matrix(networkx.to_scipy_sparse_array(X, weight="weight", dtype=np.float64))
     edges = np.array(X.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     weights = np.array(X.es["weight"] if "weight" in X.es.attributes() else np.ones(len(edges)), dtype=float)

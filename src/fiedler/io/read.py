@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from .._registry import import_papers
 from .._validation import check_int, did_you_mean, first_few
 from ..datasets import list_datasets, load
 from ..errors import DataNotFoundError, FileFormatError, InputError, warn
@@ -80,8 +81,8 @@ def read_input(
     source : path or str
         A table (``.csv`` or ``.tsv`` in any usual encoding and compression, ``.xlsx``, ``.xls``, ``.ods``,
         ``.parquet``, ``.feather`` or ``.arrow``), an ``.npy`` array, an ``.npz`` file with an array ``X`` or a sparse
-        matrix, an ``.h5ad`` file of cells, a ``.jsonl`` file of texts or of objects with fields, a ``.txt`` file of
-        texts, a folder of tables, of images or of ``.txt`` files, an image, a name of
+        matrix, an ``.h5ad`` file of cells, a ``.jsonl`` file of texts or of objects with fields, a ``.txt`` file
+        with one document, a folder of tables, of images or of ``.txt`` files, an image, a name of
         :func:`fiedler.datasets.list_datasets`, or ``"-"`` for a CSV table on standard input.
     labels : str, optional
         Column of known classes, in an ``.h5ad`` file of ``obs``, or the array of them in an ``.npz`` file; empty cells,
@@ -214,6 +215,8 @@ def _check_is_dataset(name: str) -> None:
         suggestion = did_you_mean(name, list_datasets())
         problem = f"there is no file, folder or data set {name!r}{suggestion}"
         hint = "check the path; fiedler.datasets.list_datasets() lists the data sets"
+        if not import_papers():
+            hint = "check the path; for the data sets of the papers, install fiedler-papers: pip install ./papers"
         raise DataNotFoundError(problem, hint, code="no_such_source", value=name, suggestion=suggestion)
 
 

@@ -133,7 +133,7 @@ def _family(candidate: Candidate) -> tuple[str, str]:
     return candidate.view, candidate.family
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------ the comparison
 
 MIN_ROWS = 20  # fewer are not compared
 MIN_ROWS_PER_CLUSTER = 10  # of a sample; fewer are not compared

@@ -118,7 +118,7 @@ def _union(implied: PairwiseConstraints, given: PairwiseConstraints) -> Pairwise
     return PairwiseConstraints(must_link, cannot_link, given.n_samples, strength=given.strength, hard=given.hard)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------ the walk
 
 WALK = 0.7  # γ: a walk takes 2.3 steps on average
 # γ, and whether the votes take part: the first walks after which no cluster has lost its last row, in memory and in

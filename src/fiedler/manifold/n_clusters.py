@@ -9,7 +9,7 @@
    equal; where that makes all gaps zero they say nothing, and the largest of the stable numbers is taken.
 
 One cluster is always stable and has no gap before it. It is chosen where the rows have no more structure than a single
-Gaussian, see :mod:`.clusterability`.
+Gaussian, see `clusterability`.
 
 Either kind of evidence alone is often misleading: coarse partitions are always stable, and two clusters far from the
 rest open a large gap. Modularity is reported as well but not used: it rises when a curved cluster is cut. The
@@ -118,7 +118,7 @@ def draw_gaussian(axes: np.ndarray, rows: Array, random_state: np.random.RandomS
     return drawn if is_numpy(rows) else asarray_like(drawn, rows, dtype=rows.dtype)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------------- the evidence
 
 DEFAULT_CANDIDATES = range(1, 21)
 MAX_SAMPLED_ROWS = 2500  # a random sample of this size gives the same answer

@@ -211,7 +211,7 @@ def change_by_chance(shares: np.ndarray, n_old: int, n_new: int) -> float:
     return float(np.quantile(0.5 * np.abs(old - new).sum(axis=1), CHANCE))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------- the update
 
 MAX_ROUNDS = 20  # of the walk, in each of which rows move
 MAX_LINKED_SHARE = 0.5  # of the weight to old rows that is expected of a new row: rows of a new cluster have less
