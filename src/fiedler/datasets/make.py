@@ -224,7 +224,10 @@ def tanh_manifold(
     layer = rng.normal(size=(latent, width)) / np.sqrt(latent)
     bias = rng.normal(size=width)
     readout = rng.normal(size=(width, ambient)) / np.sqrt(width)
-    X, y = np.empty((n_samples, ambient), dtype=_check_float(dtype)), np.empty(n_samples, dtype=np.int64)
+    if (kind := np.dtype(dtype)) not in (np.float32, np.float64):
+        problem = f"dtype must be float32 or float64; got {kind.name}"
+        raise InputError(problem, code="invalid_parameter", parameter="dtype", value=kind.name)
+    X, y = np.empty((n_samples, ambient), dtype=kind), np.empty(n_samples, dtype=np.int64)
     for block, draw in _blocks(n_samples, rng):
         n_rows = block.stop - block.start
         y[block] = draw.integers(n_clusters, size=n_rows)
@@ -238,14 +241,6 @@ def _blocks(n_samples: int, rng: np.random.RandomState) -> Iterator[tuple[slice,
     starts = range(0, n_samples, BLOCK_ROWS)
     for start, seed in zip(starts, rng.randint(2**31 - 1, size=len(starts))):
         yield slice(start, min(start + BLOCK_ROWS, n_samples)), np.random.default_rng(seed)
-
-
-def _check_float(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return ``dtype`` if it is float32 or float64."""
-    if np.dtype(dtype) in (np.float32, np.float64):
-        return np.dtype(dtype)
-    problem = f"dtype must be float32 or float64; got {np.dtype(dtype).name}"
-    raise InputError(problem, code="invalid_parameter", parameter="dtype", value=np.dtype(dtype).name)
 
 
 def _one_per_cluster(values: float | Sequence[float], name: str, n_clusters: int) -> list[float]:

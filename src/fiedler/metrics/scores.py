@@ -240,12 +240,9 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
-        The classes.
-    memberships : array-like of shape (n, k)
-        Non-negative rows that sum to one.
-    n_bins : int, default=15
-        The number of bins.
+    labels_true : array-like of shape (n,), the classes
+    memberships : array-like of shape (n, k), non-negative rows that sum to one
+    n_bins : int, default=15, the number of bins
 
     Examples
     --------

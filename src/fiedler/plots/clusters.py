@@ -412,15 +412,9 @@ class ConfusionDisplay(Display):
     def from_estimator(
         cls, model: BaseEstimator, X: MatrixLike | AffinityGraph | None, y: LabelsLike, *, ax: Axes | None = None
     ) -> Self:
-        """Compare the clusters that a model gives to ``X`` with the classes ``y``.
+        """Compare the clusters that a fitted model gives to ``X`` with the classes ``y``, of shape (n,).
 
-        Parameters
-        ----------
-        model : fitted clusterer
-        X : array or CSR matrix of shape (n, d), AffinityGraph or None
-            The training rows, as also by None, or new rows, whose labels are predicted.
-        y : array of shape (n,); classes
-        ax : matplotlib axes, optional
+        ``X`` are the training rows, as also by None, or new rows, whose labels are predicted; ``ax`` are the axes.
         """
         labels = labeled_rows(model, X).labels
         assert labels is not None
