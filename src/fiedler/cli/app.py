@@ -26,7 +26,6 @@ from .. import __version__
 from .._registry import PAPERS_HINT
 from ..errors import MissingDependencyError
 from . import INTERRUPTED, cluster, doctor, predict, report
-from . import predict as update
 from .options import Debug
 from .output import COMMAND_OPTIONS, one_line, render
 
@@ -38,7 +37,7 @@ COMMANDS: dict[str, Command] = {
     "cluster": cluster.cluster,
     "compare": cluster.compare,
     "predict": predict.predict,
-    "update": update.update,
+    "update": predict.update,
     "report": report.report,
     "doctor": doctor.doctor,
 }
@@ -52,7 +51,7 @@ def build_app() -> typer.Typer:
     app = _group()
     app.callback()(application)
     groups: dict[str, typer.Typer] = {}
-    others = installed_commands()
+    others = {entry_point.name: load_command(entry_point) for entry_point in entry_points(group=ENTRY_POINT_GROUP)}
     for name, command in (COMMANDS | {name: others[name] for name in others if name not in COMMANDS}).items():
         group, _, last = name.rpartition(".")
         if group and group not in groups:
@@ -74,14 +73,8 @@ def _group(**options: Any) -> typer.Typer:
 
 def missing_command(context: typer.Context) -> None:
     """Name the distribution to install."""
-    raise MissingDependencyError(
-        f"fiedler {context.info_name} needs the distribution fiedler-papers", PAPERS_HINT, module="fiedler_papers"
-    )
-
-
-def installed_commands() -> dict[str, Command]:
-    """Load the commands of the entry points of installed distributions."""
-    return {entry_point.name: load_command(entry_point) for entry_point in entry_points(group=ENTRY_POINT_GROUP)}
+    problem = f"fiedler {context.info_name} needs the distribution fiedler-papers"
+    raise MissingDependencyError(problem, PAPERS_HINT, module="fiedler_papers")
 
 
 def load_command(entry_point: EntryPoint) -> Command:
@@ -93,11 +86,8 @@ def load_command(entry_point: EntryPoint) -> Command:
 
     def unavailable() -> None:
         """Show why this command could not be loaded."""
-        raise MissingDependencyError(
-            f"the command {entry_point.name!r} cannot be loaded from {entry_point.value!r} ({reason})",
-            "install its distribution again",
-            module=entry_point.module,
-        )
+        problem = f"the command {entry_point.name!r} cannot be loaded from {entry_point.value!r} ({reason})"
+        raise MissingDependencyError(problem, "install its distribution again", module=entry_point.module)
 
     return unavailable
 

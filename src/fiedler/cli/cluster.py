@@ -26,7 +26,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.recipes import default_recipe
 from ..graph.weights import weigh_graph
 from ..io import Input, read_blocks
-from ..manifold import FitCost, ManifoldClustering, estimate
+from ..manifold import ManifoldClustering, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
 from ..manifold.report_text import UNCERTAIN_BELOW
@@ -145,11 +145,18 @@ def cluster(
         return
     data, prepared = read_rows(output, source, reading, scale, n_clusters, [method], append=append)
     if method == "auto" and data.kind != "graph":  # others have no model of their cost
-        _announce_cost(output, expected_cost(prepared, n_clusters, effort), checks_memory=not no_memory_check)
+        cost = expected_cost(prepared, n_clusters, effort)
+        if not no_memory_check:
+            check_memory(cost)
+        if cost.seconds >= ANNOUNCED_SECONDS:
+            duration, peak = format_seconds(cost.seconds), format_bytes(cost.peak_bytes)
+            output.note(f"clustering {cost.n_rows} rows will take about {duration} and up to {peak} of memory")
     with output.working(f"clustering {data.n_rows} rows"):
         fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs, **options)
     if data.is_partially_labeled:
-        output.note(_explain_guidance(data))
+        n_known = int((np.asarray(data.labels) >= 0).sum())
+        named = first_few([f"cluster {label} is {name!r}" for label, name in enumerate(data.class_names or [])])
+        output.note(f"the known labels of {n_known} of {data.n_rows} rows guide the clustering: {named}")
     with output.working("writing the report"):
         guides = ["labels of some rows"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
         settings: dict[str, Any] = {"method": method, "scale": prepared.scale, "seed": seed}
@@ -186,22 +193,6 @@ def _result(
         "seconds": round(fitted.seconds, 3),
         "files": {name: str(folder / name) for name in (*FILES, *([TABLE_FILE] if append else []))},
     }
-
-
-def _announce_cost(output: Output, cost: FitCost, *, checks_memory: bool) -> None:
-    """Raise an error if there is too little memory, and say how long a long fit will take."""
-    if checks_memory:
-        check_memory(cost)
-    if cost.seconds >= ANNOUNCED_SECONDS:
-        time, peak = format_seconds(cost.seconds), format_bytes(cost.peak_bytes)
-        output.note(f"clustering {cost.n_rows} rows will take about {time} and up to {peak} of memory")
-
-
-def _explain_guidance(data: Input) -> str:
-    """Say which known labels guided the clusters, and which class each of the first clusters stands for."""
-    n_known = int((np.asarray(data.labels) >= 0).sum())
-    named = first_few([f"cluster {label} is {name!r}" for label, name in enumerate(data.class_names or [])])
-    return f"the known labels of {n_known} of {data.n_rows} rows guide the clustering: {named}"
 
 
 def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]:
@@ -447,8 +438,14 @@ def compare(
     names, n_clusters = _parse_methods(methods), parse_n_clusters(k)
     check_file(out)
     data, prepared = read_rows(output, source, reading, scale, n_clusters, names, allow_graph=False)
-    for note in _left_out(data, names):
-        output.note(note)
+    left_out = {
+        "labels": [name for name in names if data.is_partially_labeled and not accepts(name, "labels")],
+        "weights of rows": [name for name in names if data.weights is not None and not takes_weights(name)],
+    }
+    for kind, without in left_out.items():
+        do, are = ("do", "are") if len(without) > 1 else ("does", "is")
+        if without:
+            output.note(f"{', '.join(without)} {do} not accept {kind} and {are} fitted without them")
     evidence, rows = None, []
     if n_clusters == "auto":
         with output.working("choosing the number of clusters"):
@@ -459,32 +456,23 @@ def compare(
         with output.working(f"{name} ({i} of {len(names)})"):
             rows.append(_fit_and_score(data, prepared, name, n_clusters, seed, scorer))
     if all("failed" in row for row in rows):
-        raise InputError(
-            f"no method could be fitted; {rows[0]['method']}: {rows[0]['failed']}", code="all_methods_failed"
-        )
+        problem = f"no method could be fitted; {rows[0]['method']}: {rows[0]['failed']}"
+        raise InputError(problem, code="all_methods_failed")
+    columns = list(dict.fromkeys(key for row in rows for key in row))
     if out is not None:
-        _write_csv(out, rows)
+        with atomic_write(out) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(rows)
+    shown = [name for name in columns if name != "failed"]
+    cells = [[_format(row.get(column)) for column in shown] for row in rows]
     output.result(
         {"rows": data.n_rows, "skipped": list(data.skipped), "methods": rows, "evidence": jsonable(evidence)},
         *([] if evidence is None else [f"{evidence}\n"]),
-        _comparison_table(f"{data.n_rows} rows", rows),
+        make_table(f"{data.n_rows} rows", *(COLUMN_TITLES.get(name, name) for name in shown), rows=cells),
         *(f"{row['method']} failed: {row['failed']}" for row in rows if "failed" in row),
         *([] if out is None else [f"written to {out}"]),
     )
-
-
-def _left_out(data: Input, names: list[str]) -> list[str]:
-    """Say which methods are fitted without the labels or weights that are given."""
-    left_out = {
-        "labels": [name for name in names if data.is_partially_labeled and not accepts(name, "labels")],
-        "weights of rows": [name for name in names if data.weights is not None and not takes_weights(name)],
-    }
-    notes = []
-    for kind, without in left_out.items():
-        do, are = ("do", "are") if len(without) > 1 else ("does", "is")
-        if without:
-            notes.append(f"{', '.join(without)} {do} not accept {kind} and {are} fitted without them")
-    return notes
 
 
 def _parse_methods(text: str) -> list[str]:
@@ -532,24 +520,7 @@ def _fit_and_score(
     }
 
 
-def _score_names(rows: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(key for row in rows for key in row))
-
-
-def _comparison_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    columns = [name for name in _score_names(rows) if name != "failed"]
-    cells = [[_format(row.get(column)) for column in columns] for row in rows]
-    return make_table(title, *(COLUMN_TITLES.get(name, name) for name in columns), rows=cells)
-
-
 def _format(value: Any) -> str:
     if value is None:
         return "-"
     return f"{round(value, 3) + 0:.3f}" if isinstance(value, float) else str(value)  # + 0 turns -0.0 into 0.0
-
-
-def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
-    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, _score_names(rows))
-        writer.writeheader()
-        writer.writerows(rows)

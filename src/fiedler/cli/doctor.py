@@ -113,12 +113,7 @@ def _devices() -> list[str]:
     return devices
 
 
-def _torch_devices(torch: Any) -> list[str]:
-    return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-
-
-def _cupy_devices(cupy: Any) -> list[str]:
-    return [f"device {i}" for i in range(cupy.cuda.runtime.getDeviceCount())]
-
-
-DEVICE_LISTS: dict[str, Callable[[Any], list[str]]] = {"torch": _torch_devices, "cupy": _cupy_devices}
+DEVICE_LISTS: dict[str, Callable[[Any], list[str]]] = {
+    "torch": lambda torch: [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
+    "cupy": lambda cupy: [f"device {i}" for i in range(cupy.cuda.runtime.getDeviceCount())],
+}

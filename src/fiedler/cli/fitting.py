@@ -95,14 +95,6 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
     return PreparedRows(steps, rows, scale)
 
 
-def check_takes_graph(data: Input, method: str) -> None:
-    """Raise an error if a method needs rows, but the input is a graph."""
-    if data.kind == "graph" and method not in GRAPH_METHODS:
-        problem = f"--method {method} needs rows, but the cells are given by their graph"
-        hint = f"use --use-rep X_pca or X, or one of --method {', '.join(GRAPH_METHODS)}"
-        raise InputError(problem, hint, code="method_needs_rows")
-
-
 def read_rows(
     output: Output,
     source: str,
@@ -119,8 +111,10 @@ def read_rows(
         data = read_input(source, **reading.keywords(), **options)
         check_rows_for_clusters(data, n_clusters)
         check_append(data, append)
-        for method in names:
-            check_takes_graph(data, method)
+        if data.kind == "graph" and (others := [name for name in names if name not in GRAPH_METHODS]):
+            problem = f"--method {others[0]} needs rows, but the cells are given by their graph"
+            hint = f"use --use-rep X_pca or X, or one of --method {', '.join(GRAPH_METHODS)}"
+            raise InputError(problem, hint, code="method_needs_rows")
         return data, prepare(data, scale)
 
 
@@ -283,12 +277,10 @@ def check_memory(cost: FitCost) -> None:
     """Raise an error if a fit is expected to need more memory than is free."""
     free = available_memory()
     if free is not None and cost.extra_bytes > free:
-        raise InputError(
-            f"clustering {cost.n_rows} x {cost.n_columns} values needs up to {cost.extra_bytes / 1e9:.1f} GB of "
-            f"memory, but only {free / 1e9:.1f} GB is free",
-            "use fewer rows or columns, or try anyway with --no-memory-check",
-            code="not_enough_memory",
-        )
+        needed = f"{cost.extra_bytes / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB is free"
+        problem = f"clustering {cost.n_rows} x {cost.n_columns} values needs up to {needed}"
+        hint = "use fewer rows or columns, or try anyway with --no-memory-check"
+        raise InputError(problem, hint, code="not_enough_memory")
 
 
 def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]:

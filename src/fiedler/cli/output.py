@@ -231,15 +231,13 @@ class StageColumn(ProgressColumn):
         """Add the bar that the column belongs to."""
         self.progress, self.task = progress, progress.add_task("", total=None)
 
-    def begin(self, stage: Stage) -> None:
-        """Show a stage that begins."""
-        self.advance(stage)
-
     def advance(self, stage: Stage) -> None:
-        """Show a stage after a step."""
+        """Show a stage that begins, or after a step."""
         self.stages = stage.path()
         outermost = self.stages[0]
         self.progress.update(self.task, total=outermost.total, completed=outermost.done)
+
+    begin = advance
 
     def end(self, stage: Stage) -> None:
         """Show the outer stage, if there is one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -123,7 +123,8 @@ def _reading_options(
     is_folder_of_tables = Path(source).is_dir() and notes.get("kind") in ("table", "mixed")
     if source == "-" or is_folder_of_tables or is_table_file(Path(source)):
         text = text or notes.get("text")
-        is_new = not text and _reads_tables(fitted)
+        finds_columns = isinstance(fitted, Pipeline) and isinstance(fitted[0], TableEncoder | TableCompleter)
+        is_new = not text and finds_columns
         features = [] if text or is_new else notes.get("feature_names") or []
         return {"text": text, "features": features, "is_new": is_new, "names": notes.get("id_name"), "size": size}
     if Path(source).suffix.lower() == H5AD:
@@ -140,11 +141,6 @@ def naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:
     return naming_texts_without_terms(data, lambda: np.flatnonzero(np.diff(fitted[0].transform(data.X).indptr) == 0))
 
 
-def _reads_tables(fitted: Any) -> bool:
-    """Whether the first step of a model finds columns by their names, and estimates what is missing."""
-    return isinstance(fitted, Pipeline) and isinstance(fitted[0], TableEncoder | TableCompleter)
-
-
 @contextmanager
 def naming_cells(data: Input, source: str) -> Iterator[None]:
     """Say where in its file a cell is that cannot be read like those of the fit."""
@@ -155,11 +151,9 @@ def naming_cells(data: Input, source: str) -> Iterator[None]:
             raise
         fields = error.fields
         location = data.table.locations[fields["row"]]
-        problem = (
-            f"{Path(source).name!r}, column {fields['column']!r}, {location}: {fields['value']!r} is not a "
-            f"{fields['kind']}, as in the fit"
-        )
-        raise InputError(problem, error.hint, code=error.code, **fields) from None
+        problem = f"{fields['value']!r} is not a {fields['kind']}, as in the fit"
+        place = f"{Path(source).name!r}, column {fields['column']!r}, {location}"
+        raise InputError(f"{place}: {problem}", error.hint, code=error.code, **fields) from None
 
 
 def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> None:
@@ -208,14 +202,15 @@ def update(
     if repeated := [name for name in new_ids if name in known]:
         output.note(f"{len(repeated)} new row(s) have the name of an old one ({first_few(repeated)}); both are kept")
     ids = [*ids, *new_ids]
-    before = _read_summary(results)
+    before: dict[str, Any] = {"title": results.resolve().name, "settings": {}}
+    with suppress(OSError, ValueError):  # without a summary, a report is made all the same
+        before = read_summary(results / SUMMARY_FILE)
     classes, lost = join_classes(before.get("truth"), data, notes.get("label_name"))
     if lost:
         output.note(f"{lost}, so the clusters are not compared with the known classes any more")
     with output.working("writing the report"):
-        summary = _summarize(
-            before, fitted, clusterer, notes, ids, classes, added=f"{data.n_rows} rows of {Path(source).name}"
-        )
+        added = f"{data.n_rows} rows of {Path(source).name}"
+        summary = _summarize(before, fitted, clusterer, notes, ids, classes, added=added)
         names = [cluster["name"] for cluster in summary["clusters"]]
         kept = {name: value for name, value in notes.items() if name != "written_by"}
         kept |= {"append": False, "cluster_names": names}
@@ -277,14 +272,6 @@ def join_classes(
         return None, f"{int((codes < 0).sum())} new row(s) have no class in column {column!r}"
     old = [known["classes"][code] for code in known["codes"]]
     return encode_labels([*old, *(names[code] for code in codes)]), None
-
-
-def _read_summary(folder: Path) -> dict[str, Any]:
-    """Return the summary before the update; without one, a report is made all the same."""
-    try:
-        return read_summary(folder / SUMMARY_FILE)
-    except (OSError, ValueError):
-        return {"title": folder.resolve().name, "settings": {}}
 
 
 def _summarize(

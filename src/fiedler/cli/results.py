@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -72,21 +72,23 @@ def relative_source(folder: Path, source: str) -> str:
 def check_folder(folder: Path, source: str, *, force: bool, append: bool = False) -> None:
     """Check before the work that results can be written to a folder and would not replace those of another input."""
     if append and (folder / TABLE_FILE).resolve() == Path(source).resolve():
-        raise _out_error(
-            folder, f"contains the input {TABLE_FILE}, and --append would replace it", code="replaces_input"
-        )
+        problem = f"contains the input {TABLE_FILE}, and --append would replace it"
+        raise _out_error(folder, problem, code="replaces_input")
     if folder.exists() and not folder.is_dir():
         raise _out_error(folder, "is a file, not a folder for results", code="not_a_folder")
-    _check_writable(folder)
+    try:  # create and remove a temporary folder where the draft will be
+        os.rmdir(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=_nearest_existing(folder)))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise _out_error(folder, f"cannot be written to ({reason})", code="not_writable") from None
     finish_results(folder)
     names = (*FILES, TABLE_FILE) if append else FILES
     existing = next((name for name in names if (folder / name).exists()), None)
     if existing and not force and (origin := _origin(folder)) != relative_source(folder, source):
-        content = (
-            f"{existing}, which was not written by fiedler"
-            if origin is None
-            else f"the results of {_seen_from_here(folder, origin)!r}"
-        )
+        content = f"{existing}, which was not written by fiedler"
+        if origin is not None:
+            path = os.path.normpath(folder / origin)  # as seen from the working directory
+            content = f"the results of {(path if os.path.exists(path) else origin)!r}"
         problem = f"{str(folder)!r} contains {content}"
         raise InputError(problem, "choose another --out, or replace them with --force", code="results_exist")
 
@@ -103,27 +105,12 @@ def _out_error(path: Path, problem: str, *, code: str) -> InputError:
     return InputError(f"{str(path)!r} {problem}", "choose another --out", code=code, file=str(path))
 
 
-def _check_writable(folder: Path) -> None:
-    """Create and remove a temporary folder where the draft will be."""
-    try:
-        os.rmdir(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=_nearest_existing(folder)))
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise _out_error(folder, f"cannot be written to ({reason})", code="not_writable") from None
-
-
 def _origin(folder: Path) -> str | None:
     """Return the input of the results in a folder, relative to it; None if they are not from fiedler."""
     try:
         return read_notes(folder / MODEL_FILE).get("source")
     except (OSError, ValueError):
         return None
-
-
-def _seen_from_here(folder: Path, origin: str) -> str:
-    """Return the path of an input as seen from the working directory."""
-    path = os.path.normpath(folder / origin)
-    return path if os.path.exists(path) else origin
 
 
 def _nearest_existing(folder: Path) -> Path:
@@ -142,22 +129,17 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     draft.mkdir()
     try:
         yield draft
-        with _uninterrupted():
-            _publish(draft, folder)
+        with _uninterrupted():  # make the files of the draft the results, by one rename
+            if folder.exists():
+                finish_results(folder)
+                draft.replace(folder / FINISHED)
+                finish_results(folder)
+            else:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                draft.replace(folder)
     finally:
         with _uninterrupted():
             shutil.rmtree(draft, ignore_errors=True)
-
-
-def _publish(draft: Path, folder: Path) -> None:
-    """Make the files of a draft the results, by one rename."""
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        draft.replace(folder)
-        return
-    finish_results(folder)
-    draft.replace(folder / FINISHED)
-    finish_results(folder)
 
 
 def finish_results(folder: Path) -> None:
@@ -165,22 +147,15 @@ def finish_results(folder: Path) -> None:
     finished = folder / FINISHED
     if not finished.is_dir():
         return
-    if not (finished / TABLE_FILE).exists():
-        _remove_table(folder)
+    if not (finished / TABLE_FILE).exists():  # remove that of an earlier run with --append, which has other clusters
+        with suppress(OSError, ValueError):
+            if read_notes(folder / MODEL_FILE).get("append"):
+                (folder / TABLE_FILE).unlink(missing_ok=True)
     for path in sorted(finished.iterdir(), key=lambda path: path.name == MODEL_FILE):
         if path.is_dir():
             shutil.rmtree(folder / path.name, ignore_errors=True)
         path.replace(folder / path.name)
     finished.rmdir()
-
-
-def _remove_table(folder: Path) -> None:
-    """Remove the table that an earlier run with --append has written, which has other clusters."""
-    try:
-        if read_notes(folder / MODEL_FILE).get("append"):
-            (folder / TABLE_FILE).unlink(missing_ok=True)
-    except (OSError, ValueError):
-        return
 
 
 @contextmanager

@@ -223,7 +223,8 @@ def load(
         fields = _keep_classes(fields, _check_classes(classes, len(fields["target_names"])))
     if normalizer is not None:
         fields["X"] = normalizer(fields["X"])
-    return _as_bunch(fields, row)
+    image = {} if row.image is None else {"image_shape": row.image.shape, "image_order": row.image.order}
+    return Bunch(**{"feature_names": None, **fields, **image}, name=row.name, description=row.summary)
 
 
 def _find_row(name: str) -> Dataset:
@@ -244,12 +245,6 @@ def _complete(fields: Fields) -> Fields:
     keep_float32 = X.dtype == np.float32 and not sp.issparse(X)
     class_numbers = np.arange(y.max() + 1).astype(str)
     return {"target_names": class_numbers, **fields, "X": X if keep_float32 else X.astype(np.float64), "y": y}
-
-
-def _as_bunch(fields: Fields, row: Dataset) -> Bunch:
-    """Combine the fields with the information of the registry."""
-    image = {} if row.image is None else {"image_shape": row.image.shape, "image_order": row.image.order}
-    return Bunch(**{"feature_names": None, **fields, **image}, name=row.name, description=row.summary)
 
 
 def _check_subset(row: Dataset, subset: str) -> RowFilter:

@@ -21,22 +21,20 @@ BLOCK_ROWS = 16384  # rows generated at a time
 
 
 def two_moons(n_samples: int = 500, *, noise: float = 0.05, random_state: RandomState = None) -> PointsAndLabels:
-    """Generate two interleaved half circles in the plane.
+    """Generate two interleaved half circles in the plane, with half of the points on each.
 
     Parameters
     ----------
     n_samples : int, default=500
-        Number of points, half of them on each moon.
+        Number of points.
     noise : float, default=0.05
         Standard deviation of the Gaussian noise on each coordinate.
     random_state : int, RandomState or None, default=None
-        Random seed or generator.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-    y : ndarray of shape (n_samples,)
-        The moon of each point, 0 or 1.
+    y : ndarray of shape (n_samples,), the moon of each point, 0 or 1
 
     Examples
     --------
@@ -44,34 +42,26 @@ def two_moons(n_samples: int = 500, *, noise: float = 0.05, random_state: Random
     >>> X.shape, sorted(set(y.tolist()))
     ((200, 2), [0, 1])
     """
-    return make_moons(
-        check_int(n_samples, "n_samples"),
-        noise=check_nonnegative(noise, "noise"),
-        random_state=check_seed(random_state),
-    )
+    n_samples, noise = check_int(n_samples, "n_samples"), check_nonnegative(noise, "noise")
+    return make_moons(n_samples, noise=noise, random_state=check_seed(random_state))
 
 
 def circles(
     n_samples: int = 500, *, noise: float = 0.05, factor: float = 0.5, random_state: RandomState = None
 ) -> PointsAndLabels:
-    """Generate two concentric circles in the plane.
+    """Generate two concentric circles in the plane, with half of the points on each.
 
     Parameters
     ----------
-    n_samples : int, default=500
-        Number of points, half of them on each circle.
-    noise : float, default=0.05
-        Standard deviation of the Gaussian noise on each coordinate.
+    n_samples, noise, random_state
+        As in :func:`two_moons`.
     factor : float, default=0.5
         Radius of the inner circle; the outer one has radius 1.
-    random_state : int, RandomState or None, default=None
-        Random seed or generator.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-    y : ndarray of shape (n_samples,)
-        0 on the outer circle, 1 on the inner one.
+    y : ndarray of shape (n_samples,), 0 on the outer circle, 1 on the inner one
 
     Examples
     --------
@@ -97,20 +87,15 @@ def swiss_roll(
 
     Parameters
     ----------
-    n_samples : int, default=1000
-        Number of points.
+    n_samples, noise, random_state
+        As in :func:`two_moons`.
     n_clusters : int, default=4
         Number of segments.
-    noise : float, default=0.05
-        Standard deviation of the Gaussian noise on each coordinate.
-    random_state : int, RandomState or None, default=None
-        Random seed or generator.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 3)
-    y : ndarray of shape (n_samples,)
-        The segment of each point, counted from the inside.
+    y : ndarray of shape (n_samples,), the segment of each point, counted from the inside
 
     Examples
     --------
@@ -120,9 +105,8 @@ def swiss_roll(
     """
     n_samples = check_int(n_samples, "n_samples")
     n_clusters = check_n_clusters(n_clusters, n_samples)
-    X, angles = make_swiss_roll(
-        n_samples, noise=check_nonnegative(noise, "noise"), random_state=check_seed(random_state)
-    )
+    noise, rng = check_nonnegative(noise, "noise"), check_seed(random_state)
+    X, angles = make_swiss_roll(n_samples, noise=noise, random_state=rng)
     start, end = _spiral_arc(ROLL_START), _spiral_arc(ROLL_END)
     share = (_spiral_arc(angles) - start) / (end - start)
     return X, np.minimum((n_clusters * share).astype(np.int64), n_clusters - 1)
@@ -157,13 +141,11 @@ def blobs(
     proportions : sequence of n_clusters floats or None, default=None
         Relative sizes of the clusters; None makes them equal.
     random_state : int, RandomState or None, default=None
-        Random seed or generator.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-        The cluster of each point.
+    y : ndarray of shape (n_samples,), the cluster of each point
 
     Examples
     --------
@@ -176,9 +158,8 @@ def blobs(
     scales = [check_nonnegative(scale, "noise") for scale in _one_per_cluster(noise, "noise", n_clusters)]
     weights = _one_per_cluster(1.0 if proportions is None else proportions, "proportions", n_clusters)
     counts = _apportion(n_samples, [check_positive(weight, "proportions") for weight in weights])
-    X, y = make_blobs(
-        counts, check_int(n_features, "n_features"), cluster_std=scales, random_state=check_seed(random_state)
-    )
+    n_features, rng = check_int(n_features, "n_features"), check_seed(random_state)
+    X, y = make_blobs(counts, n_features, cluster_std=scales, random_state=rng)
     return X, y.astype(np.int64)
 
 
@@ -188,10 +169,8 @@ def _apportion(n_samples: int, weights: Sequence[float]) -> np.ndarray:
     counts = np.diff(ends, prepend=0)
     if counts.min() == 0:
         problem = f"proportions={list(weights)} leave a cluster empty with n_samples={n_samples}"
-        hint = "increase n_samples"
-        raise InputError(
-            problem, hint, code="empty_cluster", parameter="proportions", value=list(weights), n_samples=n_samples
-        )
+        fields = {"parameter": "proportions", "value": list(weights), "n_samples": n_samples}
+        raise InputError(problem, "increase n_samples", code="empty_cluster", **fields)
     return counts
 
 
@@ -224,13 +203,11 @@ def tanh_manifold(
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the points; float32 gives the float64 points, rounded.
     random_state : int, RandomState or None, default=None
-        Random seed or generator.
 
     Returns
     -------
     X : ndarray of shape (n_samples, ambient)
-    y : ndarray of shape (n_samples,)
-        The centre of each point.
+    y : ndarray of shape (n_samples,), the centre of each point
 
     Examples
     --------
@@ -247,7 +224,10 @@ def tanh_manifold(
     layer = rng.normal(size=(latent, width)) / np.sqrt(latent)
     bias = rng.normal(size=width)
     readout = rng.normal(size=(width, ambient)) / np.sqrt(width)
-    X, y = np.empty((n_samples, ambient), dtype=_check_float(dtype)), np.empty(n_samples, dtype=np.int64)
+    if (kind := np.dtype(dtype)) not in (np.float32, np.float64):
+        problem = f"dtype must be float32 or float64; got {kind.name}"
+        raise InputError(problem, code="invalid_parameter", parameter="dtype", value=kind.name)
+    X, y = np.empty((n_samples, ambient), dtype=kind), np.empty(n_samples, dtype=np.int64)
     for block, draw in _blocks(n_samples, rng):
         n_rows = block.stop - block.start
         y[block] = draw.integers(n_clusters, size=n_rows)
@@ -261,14 +241,6 @@ def _blocks(n_samples: int, rng: np.random.RandomState) -> Iterator[tuple[slice,
     starts = range(0, n_samples, BLOCK_ROWS)
     for start, seed in zip(starts, rng.randint(2**31 - 1, size=len(starts))):
         yield slice(start, min(start + BLOCK_ROWS, n_samples)), np.random.default_rng(seed)
-
-
-def _check_float(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return ``dtype`` if it is float32 or float64."""
-    if np.dtype(dtype) in (np.float32, np.float64):
-        return np.dtype(dtype)
-    problem = f"dtype must be float32 or float64; got {np.dtype(dtype).name}"
-    raise InputError(problem, code="invalid_parameter", parameter="dtype", value=np.dtype(dtype).name)
 
 
 def _one_per_cluster(values: float | Sequence[float], name: str, n_clusters: int) -> list[float]:

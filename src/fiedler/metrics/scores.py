@@ -40,16 +40,11 @@ def check_discrete(labels: LabelsLike, name: str, *, n_samples: int | None = Non
     if kind == "c" or (kind == "f" and (array != np.round(array)).any()):
         problem = f"{name} contains numbers that are not whole"
         raise InputError(problem, "use integers or strings", code="labels_are_not_classes", parameter=name)
-    if kind == "O" and not _are_of_one_kind(array):
+    types: tuple[Any, ...] = (str, (numbers.Integral, np.bool_))
+    if kind == "O" and not any(all(isinstance(label, one) for label in array) for one in types):
         problem = f"{name} contains missing labels, or numbers and strings together"
         raise InputError(problem, "give every sample a label, all of one type", code="mixed_labels", parameter=name)
     return array
-
-
-def _are_of_one_kind(labels: np.ndarray) -> bool:
-    return all(isinstance(label, str) for label in labels) or all(
-        isinstance(label, numbers.Integral | np.bool_) for label in labels
-    )
 
 
 def labels_to_numpy(labels: Any) -> Any:
@@ -73,15 +68,11 @@ def match_labels(labels_true: LabelsLike, labels_pred: LabelsLike) -> np.ndarray
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
-        The classes.
-    labels_pred : array-like of shape (n,)
-        The clusters.
+    labels_true, labels_pred : array-like of shape (n,), the classes and the clusters
 
     Returns
     -------
-    array of shape (n,)
-        The class matched to the cluster of each sample.
+    array of shape (n,), the class matched to the cluster of each sample
 
     Examples
     --------
@@ -104,14 +95,7 @@ def clustering_accuracy(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
-        The classes.
-    labels_pred : array-like of shape (n,)
-        The clusters.
-
-    Returns
-    -------
-    float
+    labels_true, labels_pred : array-like of shape (n,), the classes and the clusters
 
     Examples
     --------
@@ -160,10 +144,6 @@ def normalized_mutual_information(
     average : {'max', 'arithmetic', 'geometric', 'min'}, default='max'
         The papers divide by the larger entropy. scikit-learn's default, the arithmetic mean, never gives a lower
         score: do not mix the two in one table.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -260,16 +240,9 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
-        The classes.
-    memberships : array-like of shape (n, k)
-        Non-negative rows that sum to one.
-    n_bins : int, default=15
-        The number of bins.
-
-    Returns
-    -------
-    float
+    labels_true : array-like of shape (n,), the classes
+    memberships : array-like of shape (n, k), non-negative rows that sum to one
+    n_bins : int, default=15, the number of bins
 
     Examples
     --------
@@ -292,9 +265,8 @@ def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
         with np.errstate(over="ignore"):  # of numbers in extended precision
             resp = values.astype(np.float64, casting="unsafe" if values.dtype.kind == "O" else "same_kind")
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(
-            "memberships must be a matrix of numbers", code="wrong_dtype", parameter="memberships"
-        ) from error
+        problem = "memberships must be a matrix of numbers"
+        raise InputError(problem, code="wrong_dtype", parameter="memberships") from error
     if resp.ndim != 2 or resp.shape[0] != n_samples or resp.shape[1] == 0:
         problem = f"memberships must have shape ({n_samples}, k), one row per label; got {resp.shape}"
         raise InputError(problem, code="wrong_shape", parameter="memberships")

@@ -55,24 +55,19 @@ class ClustersDisplay(Display):
 
     Parameters
     ----------
-    layout : array of shape (n, 2)
-        Coordinates of the rows.
+    layout : array of shape (n, 2); coordinates of the rows
     labels : array of shape (n,)
         Clusters; -1, for none, is grey.
-    confidence : array of shape (n,), optional
-        The largest membership of every row.
+    confidence : array of shape (n,), optional; the largest membership of every row
     y : array of shape (n,), optional
         Known classes, -1 where unknown. A class has the colour of the cluster that it matches best, so the edge of a
         marker stands out where class and cluster differ.
-    axis_names : pair of str, optional
-        Labels of the axes.
+    axis_names : pair of str, optional; labels of the axes
 
     Attributes
     ----------
-    points_ : PathCollection
-        The markers.
-    names_ : list of Text
-        The names of the clusters.
+    points_ : PathCollection; the markers
+    names_ : list of Text; the names of the clusters
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -115,8 +110,7 @@ class ClustersDisplay(Display):
             Coordinates of the rows, or how to compute them. None is 'features' if X has two of them. Otherwise it is
             'spectral', the first spectral coordinates of ``model.graph_``, for up to three clusters, since two
             coordinates separate no more, and 'pca', the first principal components, for more clusters.
-        y : array of shape (n,), optional
-            Known classes, -1 where unknown.
+        y : array of shape (n,), optional; known classes, -1 where unknown
         ax : matplotlib axes, optional
         **options : parameters of :meth:`plot`
         """
@@ -149,7 +143,6 @@ class ClustersDisplay(Display):
 
         Examples
         --------
-        >>> from fiedler.plots import ClustersDisplay
         >>> memberships = [[0.9, 0.1], [0.6, 0.4], [0.0, 1.0]]
         >>> display = ClustersDisplay.from_predictions([[0, 0], [0, 1], [4, 4]], [0, 0, 1], memberships)
         >>> display.points_.get_facecolors()[:, 3]  # opacity is confidence
@@ -173,8 +166,7 @@ class ClustersDisplay(Display):
         ax : matplotlib axes, optional
         names : bool, list or dict, default=True
             The text at the median of each cluster: its label, a name by label, or nothing.
-        size : float, optional
-            The area of a marker, in square points.
+        size : float, optional; the area of a marker, in square points
         """
         self._open(ax)
         if size is None:  # larger if the markers have edges
@@ -232,17 +224,14 @@ class MembershipDisplay(Display):
     ----------
     memberships : array of shape (m, n_clusters)
         Memberships of the rows that are drawn, in their order.
-    labels : array of shape (m,)
-        Clusters of these rows, equal ones side by side.
-    n_rows : int
-        The number of all rows, drawn or not.
+    labels : array of shape (m,); clusters of these rows, equal ones side by side
+    n_rows : int; the number of all rows, drawn or not
     show : {'rows', 'means'}, default='rows'
         Whether ``memberships`` are those of single rows or means over clusters.
 
     Attributes
     ----------
-    squares_ : PatchCollection
-        One square per membership, row by row.
+    squares_ : PatchCollection; one square per membership, row by row
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -278,8 +267,7 @@ class MembershipDisplay(Display):
         model : fitted clusterer with memberships
         X : array or CSR matrix of shape (n, d), optional
             The training rows, the default, or new rows.
-        show : {'rows', 'means'}, default='rows'
-            Single rows, or the mean of every cluster.
+        show : {'rows', 'means'}, default='rows'; single rows, or the mean of every cluster
         max_rows : int, default=60
             The number of rows to draw; of more rows, a selection of every cluster, from its most confident row to its
             least confident one.
@@ -312,7 +300,6 @@ class MembershipDisplay(Display):
 
         Examples
         --------
-        >>> from fiedler.plots import MembershipDisplay
         >>> MembershipDisplay.from_predictions([[0.9, 0.1], [0.2, 0.8], [1.0, 0.0]], show="means").memberships
         array([[0.95, 0.05],
                [0.2 , 0.8 ]])
@@ -364,13 +351,10 @@ def _select_rows(Q: np.ndarray, labels: np.ndarray, max_rows: int) -> tuple[np.n
     order = np.lexsort((-Q.max(axis=1), np.where(codes < 0, codes.max() + 1, codes)))
     if len(order) > max_rows:
         groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-        order = np.concatenate([_spaced(group, max_rows * len(group) / len(order)) for group in groups])
+        sizes = [max(1, round(max_rows * len(group) / len(order))) for group in groups]
+        spaced = [np.linspace(0, len(group) - 1, size).round().astype(int) for group, size in zip(groups, sizes)]
+        order = np.concatenate([group[positions] for group, positions in zip(groups, spaced)])
     return Q[order], labels[order]
-
-
-def _spaced(group: np.ndarray, quota: float) -> np.ndarray:
-    """Take about ``quota`` evenly spaced entries, at least one."""
-    return group[np.linspace(0, len(group) - 1, max(1, round(quota))).round().astype(int)]
 
 
 def _cluster_means(Q: np.ndarray, labels: np.ndarray, max_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -391,21 +375,16 @@ class ConfusionDisplay(Display):
     ----------
     counts : array of shape (n_classes, n_clusters)
         The number of rows of each class in each cluster.
-    classes : array of shape (n_classes,)
-        Classes that match a cluster come first.
+    classes : array of shape (n_classes,); classes that match a cluster come first
     clusters : array of shape (n_clusters,)
         In the order of the classes they match; clusters without a match come last.
-    accuracy : float
-        The share of all rows on the diagonal.
+    accuracy : float; the share of all rows on the diagonal
 
     Attributes
     ----------
-    shares : array of shape (n_classes, n_clusters)
-        Counts as shares of their class.
-    image_ : AxesImage
-        The coloured cells.
-    texts_ : list of Text
-        The numbers in the cells.
+    shares : array of shape (n_classes, n_clusters); counts as shares of their class
+    image_ : AxesImage; the coloured cells
+    texts_ : list of Text; the numbers in the cells
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -433,16 +412,9 @@ class ConfusionDisplay(Display):
     def from_estimator(
         cls, model: BaseEstimator, X: MatrixLike | AffinityGraph | None, y: LabelsLike, *, ax: Axes | None = None
     ) -> Self:
-        """Compare the clusters that a model gives to ``X`` with the classes ``y``.
+        """Compare the clusters that a fitted model gives to ``X`` with the classes ``y``, of shape (n,).
 
-        Parameters
-        ----------
-        model : fitted clusterer
-        X : array or CSR matrix of shape (n, d), AffinityGraph or None
-            The training rows, as also by None, or new rows, whose labels are predicted.
-        y : array of shape (n,)
-            Classes.
-        ax : matplotlib axes, optional
+        ``X`` are the training rows, as also by None, or new rows, whose labels are predicted; ``ax`` are the axes.
         """
         labels = labeled_rows(model, X).labels
         assert labels is not None
@@ -450,14 +422,7 @@ class ConfusionDisplay(Display):
 
     @classmethod
     def from_predictions(cls, y_true: LabelsLike, labels: LabelsLike, *, ax: Axes | None = None) -> Self:
-        """Compare clusters found by any method with classes.
-
-        Parameters
-        ----------
-        y_true, labels : arrays of shape (n,)
-            Classes and clusters.
-        ax : matplotlib axes, optional
-        """
+        """Compare clusters found by any method with classes, both of shape (n,); ``ax`` are the axes."""
         return cls(*matched_contingency(y_true, labels), clustering_accuracy(y_true, labels)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

@@ -54,23 +54,18 @@ class HistoryDisplay(Display):
 
     Parameters
     ----------
-    objective : array of shape (m,)
-        The values of the objective.
+    objective : array of shape (m,); the values of the objective
     unpenalized : array of shape (m,), optional
         The objective without its penalty; the likelihood of a mixture.
     iterations : array of shape (m,), optional
         The iteration after which each value was recorded; by default 1, 2, ...
-    unpenalized_name : str, default='without the penalty'
-        The name of the second curve.
+    unpenalized_name : str, default='without the penalty'; the name of the second curve
 
     Attributes
     ----------
-    penalty : array of shape (m,) or None
-        The difference between the two curves.
-    lines_ : list of Line2D
-        The curves.
-    band_ : FillBetweenPolyCollection or None
-        The area between them.
+    penalty : array of shape (m,) or None; the difference between the two curves
+    lines_ : list of Line2D; the curves
+    band_ : FillBetweenPolyCollection or None; the area between them
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -100,13 +95,7 @@ class HistoryDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: BaseEstimator, *, ax: Axes | None = None) -> Self:
-        """Draw the history of a fitted model.
-
-        Parameters
-        ----------
-        model : fitted mixture, NLE, GNMF, LearnedLaplacian or another estimator with ``history_``
-        ax : matplotlib axes, optional
-        """
+        """Draw the history of a fitted mixture, NLE, GNMF, LearnedLaplacian or another model with ``history_``."""
         check_is_fitted(model)
         if not isinstance(history := getattr(model, "history_", None), FitHistory):
             raise nothing_to_draw(model, "has no history of an objective to draw", code="no_history")
@@ -119,7 +108,6 @@ class HistoryDisplay(Display):
         Examples
         --------
         >>> from fiedler import FitHistory
-        >>> from fiedler.plots import HistoryDisplay
         >>> history = FitHistory([3.0, 2.0], maximize=False, terms={"penalty": [1.0, 0.5]})
         >>> HistoryDisplay.from_history(history).unpenalized
         array([2. , 1.5])
@@ -128,9 +116,8 @@ class HistoryDisplay(Display):
         if penalty is not None and np.any(penalty != 0):
             unpenalized = history.objective + penalty if history.maximize else history.objective - penalty
         name = "likelihood" if "likelihood" in history.terms else "without the penalty"
-        return cls.from_values(
-            history.objective, unpenalized, iterations=history.iterations, unpenalized_name=name, ax=ax
-        )
+        options: dict[str, Any] = {"iterations": history.iterations, "unpenalized_name": name}
+        return cls.from_values(history.objective, unpenalized, **options, ax=ax)
 
     @classmethod
     def from_values(
@@ -146,7 +133,6 @@ class HistoryDisplay(Display):
 
         Examples
         --------
-        >>> from fiedler.plots import HistoryDisplay
         >>> HistoryDisplay.from_values([1.0, 2.0, 2.5], [1.5, 2.25, 2.5]).penalty
         array([0.5 , 0.25, 0.  ])
         """
@@ -154,9 +140,8 @@ class HistoryDisplay(Display):
         m = len(objective)
         unpenalized = None if unpenalized is None else _check_values(unpenalized, "unpenalized", m)
         iterations = _check_values(np.arange(1, m + 1) if iterations is None else iterations, "iterations", m)
-        return cls(
-            objective, unpenalized=unpenalized, iterations=iterations, unpenalized_name=unpenalized_name
-        ).plot(ax)  # fmt: skip
+        options: dict[str, Any] = {"unpenalized": unpenalized, "iterations": iterations}
+        return cls(objective, **options, unpenalized_name=unpenalized_name).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves, on new axes if there are none."""
@@ -198,23 +183,19 @@ class StabilityDisplay(Display):
 
     Parameters
     ----------
-    name : str
-        The name of the parameter.
+    name : str; the name of the parameter
     values : list
         Its values; drawn at equal distances.
     with_next : array of shape (m - 1,)
         Agreement of the clusters at each value with those at the next.
     with_fitted : array of shape (m,), optional
         Agreement of the clusters at each value with those of a fitted model.
-    accuracy : array of shape (m,), optional
-        Clustering accuracy at each value.
-    fitted_value : object, optional
-        The value of the fitted model.
+    accuracy : array of shape (m,), optional; clustering accuracy at each value
+    fitted_value : object, optional; the value of the fitted model
 
     Attributes
     ----------
-    lines_ : dict of Line2D
-        The lines that are drawn, by 'next', 'fitted' and 'accuracy'.
+    lines_ : dict of Line2D; the lines that are drawn, by 'next', 'fitted' and 'accuracy'
     mark_ : Line2D or None
         The line at the value of the fitted model, if it lies within the range of ``values``.
     ax_, figure_ : matplotlib axes and figure
@@ -258,10 +239,8 @@ class StabilityDisplay(Display):
             It is not changed. With ``random_state=None`` the copies differ in their seeds as well.
         X : array or CSR matrix of shape (n, d), AffinityGraph, or affinity matrix
             The training data of the model.
-        name : str
-            The parameter, as for ``set_params``: 'lam', 'graph__n_neighbors'.
-        values : list
-            At least two values, in order.
+        name : str; the parameter, as for ``set_params``: 'lam', 'graph__n_neighbors'
+        values : list; at least two values, in order
         y : array of shape (n,), optional
             Classes, for the accuracy; they are not used in fitting.
         ax : matplotlib axes, optional
@@ -294,17 +273,13 @@ class StabilityDisplay(Display):
         ----------
         name, values, fitted_value
             As in the class; at least two values, in order.
-        labels : list of arrays of shape (n,)
-            The clusters at each value.
-        fitted : array of shape (n,), optional
-            The clusters of a fitted model.
-        y : array of shape (n,), optional
-            Classes, for the accuracy.
+        labels : list of arrays of shape (n,); the clusters at each value
+        fitted : array of shape (n,), optional; the clusters of a fitted model
+        y : array of shape (n,), optional; classes, for the accuracy
         ax : matplotlib axes, optional
 
         Examples
         --------
-        >>> from fiedler.plots import StabilityDisplay
         >>> labels = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 1]]
         >>> StabilityDisplay.from_results("lam", [0.1, 1, 10], labels, y=labels[0]).accuracy
         array([1.  , 1.  , 0.75])
@@ -383,15 +358,12 @@ class EvidenceDisplay(Display):
 
     Parameters
     ----------
-    choice : NClustersChoice
-        The result of :func:`fiedler.choose_n_clusters`.
+    choice : NClustersChoice; the result of :func:`fiedler.choose_n_clusters`
 
     Attributes
     ----------
-    line_ : ErrorbarContainer or None
-        Stability with standard errors.
-    bars_ : BarContainer or None
-        Eigengaps.
+    line_ : ErrorbarContainer or None; stability with standard errors
+    bars_ : BarContainer or None; eigengaps
     ax_, figure_ : matplotlib axes and figure
     gap_ax_ : matplotlib axes or None
         The axes of the bars, with their scale on the right; ``ax_`` itself if there is no stability.
@@ -411,13 +383,7 @@ class EvidenceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: BaseEstimator, *, ax: Axes | None = None) -> Self:
-        """Draw the evidence of a model fitted with ``n_clusters='auto'``.
-
-        Parameters
-        ----------
-        model : fitted ManifoldClustering, or another estimator with ``evidence_``
-        ax : matplotlib axes, optional
-        """
+        """Draw the evidence of a ManifoldClustering with ``n_clusters='auto'``, or another model with ``evidence_``."""
         check_is_fitted(model)
         if not isinstance(choice := getattr(model, "evidence_", None), NClustersChoice):
             hint = "fit ManifoldClustering(n_clusters='auto'), or pass the result of choose_n_clusters to from_choice"
@@ -441,9 +407,11 @@ class EvidenceDisplay(Display):
         style_axes(self.ax_, title=self.choice.title, xlabel="number of clusters", ylabel="eigengap")
         if self.choice.stability is not None:
             self.line_ = self._draw_stability()
-        if self.choice.gaps is not None:
+        if (gaps := self.choice.gaps) is not None:
             self.gap_ax_ = self.ax_ if self.line_ is None else self._add_right_axes()
-            self.bars_ = self._draw_gaps()
+            candidates = self.choice.candidates
+            colors = [SECONDARY if k == self.choice.n_clusters else MIDDLE for k in candidates]
+            self.bars_ = self.gap_ax_.bar(candidates, gaps, width=0.7, color=colors, alpha=0.35, lw=0, label="eigengap")
         self.ax_.set_xticks(self.choice.candidates)
         add_legend(self.ax_, [handle for handle in (self.line_, self.bars_) if handle is not None])
         return self
@@ -469,8 +437,3 @@ class EvidenceDisplay(Display):
         style_axes(right_ax, ylabel="eigengap")
         right_ax.spines["right"].set(visible=True, color=MIDDLE)
         return right_ax
-
-    def _draw_gaps(self) -> Any:
-        candidates, gaps = self.choice.candidates, self.choice.gaps
-        colors = [SECONDARY if k == self.choice.n_clusters else MIDDLE for k in candidates]
-        return self.gap_ax_.bar(candidates, gaps, width=0.7, color=colors, alpha=0.35, lw=0, label="eigengap")

@@ -57,25 +57,17 @@ class GraphDisplay(Display):
 
     Parameters
     ----------
-    layout : array of shape (n, 2)
-        Coordinates of the nodes.
-    edges : array of shape (m, 2)
-        Pairs of nodes.
-    weights : array of shape (m,)
-        The weights of the edges.
-    labels : array of shape (n,), optional
-        The labels of the nodes.
-    n_edges : int, optional
-        The number of edges of the graph, if ``edges`` is a sample of them.
-    axis_names : pair of str, optional
-        Labels of the axes.
+    layout : array of shape (n, 2); coordinates of the nodes
+    edges : array of shape (m, 2); pairs of nodes
+    weights : array of shape (m,); the weights of the edges
+    labels : array of shape (n,), optional; the labels of the nodes
+    n_edges : int, optional; the number of edges of the graph, if ``edges`` is a sample of them
+    axis_names : pair of str, optional; labels of the axes
 
     Attributes
     ----------
-    lines_ : LineCollection
-        The edges.
-    points_ : PathCollection
-        The nodes.
+    lines_ : LineCollection; the edges
+    points_ : PathCollection; the nodes
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -114,8 +106,7 @@ class GraphDisplay(Display):
         Parameters
         ----------
         model : fitted estimator with a ``graph_``
-        X : array or CSR matrix of shape (n, d), optional
-            The training rows.
+        X : array or CSR matrix of shape (n, d), optional; the training rows
         layout : array of shape (n, 2), 'features', 'spectral', 'pca', 'tsne' or None, default=None
             As in :meth:`ClustersDisplay.from_estimator`.
         max_edges : int, default=20000
@@ -149,8 +140,7 @@ class GraphDisplay(Display):
         graph : AffinityGraph, or symmetric matrix of shape (n, n)
         layout : array of shape (n, 2), 'spectral', 'tsne' or None, default=None
             Coordinates of the nodes, or how to compute them; None is 'spectral'.
-        labels : array of shape (n,), optional
-            The labels of the nodes.
+        labels : array of shape (n,), optional; the labels of the nodes
         max_edges, ax
             As in :meth:`from_estimator`.
         **options : parameters of :meth:`plot`
@@ -174,8 +164,7 @@ class GraphDisplay(Display):
         Parameters
         ----------
         ax : matplotlib axes, optional
-        size : float, optional
-            The area of a node, in square points.
+        size : float, optional; the area of a node, in square points
         """
         self._open(ax)
         from matplotlib.collections import LineCollection
@@ -220,21 +209,16 @@ class SpectrumDisplay(Display):
 
     Parameters
     ----------
-    values : array of shape (m,)
-        Eigenvalues in ascending order.
-    n_clusters : int, optional
-        The chosen number of clusters.
+    values : array of shape (m,); eigenvalues in ascending order
+    n_clusters : int, optional; the chosen number of clusters
 
     Attributes
     ----------
-    gap : int
-        The number of values before the widest gap.
-    points_ : PathCollection
-        The eigenvalues.
+    gap : int; the number of values before the widest gap
+    points_ : PathCollection; the eigenvalues
     band_ : Polygon or Rectangle
         The gap; None if there is only one value.
-    chosen_ : Line2D or None
-        The line at the number of clusters.
+    chosen_ : Line2D or None; the line at the number of clusters
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -294,17 +278,13 @@ class SpectrumDisplay(Display):
         Parameters
         ----------
         graph : AffinityGraph, or symmetric matrix of shape (n_nodes, n_nodes)
-        n : int, default=10
-            The number of eigenvalues.
-        kind : str, default='symmetric'
-            The Laplacian, as in :meth:`AffinityGraph.laplacian`.
-        n_clusters : int, optional
-            The chosen number of clusters.
+        n : int, default=10; the number of eigenvalues
+        kind : str, default='symmetric'; the Laplacian, as in :meth:`AffinityGraph.laplacian`
+        n_clusters : int, optional; the chosen number of clusters
         ax : matplotlib axes, optional
 
         Examples
         --------
-        >>> from fiedler.plots import SpectrumDisplay
         >>> two_pairs = [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
         >>> SpectrumDisplay.from_graph(two_pairs, 3).gap
         2
@@ -320,9 +300,8 @@ class SpectrumDisplay(Display):
             problem = f"values must be a list of finite eigenvalues; got shape {array.shape}"
             raise InputError(problem, code="invalid_eigenvalues", parameter="values", shape=array.shape)
         if (np.diff(array) < 0).any():
-            raise InputError(
-                "values must be in ascending order", "sort them first", code="not_ascending", parameter="values"
-            )
+            problem = "values must be in ascending order"
+            raise InputError(problem, "sort them first", code="not_ascending", parameter="values")
         k = None if n_clusters is None else check_int(n_clusters, "n_clusters")
         return cls(array.astype(np.float64), n_clusters=k).plot(ax)
 
@@ -334,29 +313,22 @@ class SpectrumDisplay(Display):
         self.ax_.plot(ranks, values, color=LIGHT, lw=1, zorder=1)
         colors = np.where(ranks <= self.gap, PRIMARY, MIDDLE)
         self.points_ = self.ax_.scatter(ranks, values, s=24, c=colors.tolist(), zorder=2)
-        self.band_ = self._draw_gap(values)
-        self.chosen_ = self._draw_n_clusters(values)
+        self.band_: Any = None
+        self.chosen_: Any = None
+        if len(values) > 1:
+            low, high = values[self.gap - 1 : self.gap + 1]
+            self.band_ = self.ax_.axhspan(low, high, color=PRIMARY, alpha=0.12, lw=0, zorder=0)
+        if self.n_clusters is not None and self.n_clusters <= len(values):
+            end = self.n_clusters + 0.5
+            self.chosen_ = self.ax_.axvline(end, color=SECONDARY, lw=1, ls="--", zorder=0)
+            self.ax_.annotate(
+                f"K = {self.n_clusters}", (end, 0.98), (4, 0), xycoords=self.ax_.get_xaxis_transform(),
+                textcoords="offset points", va="top", fontsize=SMALL_SIZE, color=DARK,
+            )  # fmt: skip
         use_integer_ticks(self.ax_.xaxis)
         title = "one eigenvalue" if len(values) < 2 else f"widest gap after {self.gap}"
         style_axes(self.ax_, title=title, xlabel="number", ylabel="eigenvalue")
         return self
-
-    def _draw_gap(self, values: np.ndarray) -> Any:
-        """Shade the widest gap, from one value to the next."""
-        if len(values) < 2:
-            return None
-        return self.ax_.axhspan(values[self.gap - 1], values[self.gap], color=PRIMARY, alpha=0.12, lw=0, zorder=0)
-
-    def _draw_n_clusters(self, values: np.ndarray) -> Any:
-        """Draw a line after as many eigenvalues as there are clusters."""
-        if self.n_clusters is None or self.n_clusters > len(values):
-            return None
-        line = self.ax_.axvline(self.n_clusters + 0.5, color=SECONDARY, lw=1, ls="--", zorder=0)
-        self.ax_.annotate(
-            f"K = {self.n_clusters}", (self.n_clusters + 0.5, 0.98), (4, 0), xycoords=self.ax_.get_xaxis_transform(),
-            textcoords="offset points", va="top", fontsize=SMALL_SIZE, color=DARK,
-        )  # fmt: skip
-        return line
 
 
 def _smallest_eigenvalues(graph: AffinityGraph, n: int, kind: LaplacianKind) -> np.ndarray:

@@ -225,12 +225,6 @@ def check_points(points: Array, n: int | None = None) -> np.ndarray:
     return array.astype(np.float64)
 
 
-def spectral_layout(graph: AffinityGraph) -> Layout2D:
-    """Return the two smoothest functions on the graph besides the constant, with degree-weighted mean square one."""
-    scale = float(to_numpy(graph.degrees).sum()) ** 0.5
-    return _numbered("spectral coordinate", scale * to_numpy(eigenmap(graph, 2, random_state=0).vectors))
-
-
 def _features(rows: LabeledRows, random_state: RandomState) -> Layout2D:
     if rows.X is None or rows.X.shape[1] != 2:
         raise _not_available("features", "needs rows X with two features", "try layout='pca' or 'spectral'")
@@ -240,16 +234,17 @@ def _features(rows: LabeledRows, random_state: RandomState) -> Layout2D:
 
 
 def _spectral(rows: LabeledRows, random_state: RandomState) -> Layout2D:
+    """Return the two smoothest functions on the graph besides the constant, with degree-weighted mean square one."""
     if rows.graph is None:
         raise _not_available("spectral", "needs a model with a graph on these rows", "try layout='pca'")
-    return spectral_layout(rows.graph)
+    scale = float(to_numpy(rows.graph.degrees).sum()) ** 0.5
+    return _numbered("spectral coordinate", scale * to_numpy(eigenmap(rows.graph, 2, random_state=0).vectors))
 
 
 def _pca(rows: LabeledRows, random_state: RandomState) -> Layout2D:
     if rows.X is None or min(rows.X.shape) < 2:
-        raise _not_available(
-            "pca", "needs rows X with at least two features", "pass layout as an array of shape (n, 2)"
-        )
+        hint = "pass layout as an array of shape (n, 2)"
+        raise _not_available("pca", "needs rows X with at least two features", hint)
     return _numbered("principal component", to_numpy(fit_pca(rows.X, 2, random_state=0)(rows.X)))
 
 

@@ -19,7 +19,7 @@ from ..core.arrays import to_numpy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..manifold.explain import borderline_rows, typical_rows
-from ..table.profiles import Contrast, Profiles, Terms, format_value, matrix_terms, profile_rows, text_terms
+from ..table.profiles import Profiles, Terms, format_value, matrix_terms, profile_rows, text_terms
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -199,17 +199,16 @@ def describe_cards(clusters: list[Summary], profiles: Profiles | None, names: Se
         terms = [] if described is None else described.leading_terms(label)
         cluster["name"] = None if name is None else shorten(clean_text(name), MAX_TEXT_LENGTH) or None
         cluster["terms"] = [[clean_text(term), round_float(score)] for term, score in terms]
-        cluster["contrasts"] = [_contrast(one) for one in contrasts]
-
-
-def _contrast(one: Contrast) -> Summary:
-    return {
-        "column": clean_text(one.title),
-        "value": format_value(one.value, one.kind),
-        "overall": format_value(one.overall, one.kind),
-        "difference": round_float(one.difference),
-        "lift": None if one.lift is None else round_float(one.lift),
-    }
+        cluster["contrasts"] = [
+            {
+                "column": clean_text(one.title),
+                "value": format_value(one.value, one.kind),
+                "overall": format_value(one.overall, one.kind),
+                "difference": round_float(one.difference),
+                "lift": None if one.lift is None else round_float(one.lift),
+            }
+            for one in contrasts
+        ]
 
 
 def name_clusters(

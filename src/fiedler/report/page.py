@@ -92,7 +92,7 @@ def read_template(name: str) -> str:
 
 
 def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
-    """Write the report of a summary to one HTML file, which needs no network and no other file.
+    """Write the report of a summary to one HTML file, which needs no network and no other file; return its path.
 
     An existing file is replaced only when the new one is complete.
 
@@ -102,10 +102,6 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
         The result of :func:`summarize` or :func:`read_summary`.
     path : path
         The file to write, usually with the extension ``.html``.
-
-    Returns
-    -------
-    Path
 
     Examples
     --------
@@ -119,14 +115,11 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
     True
     """
     check_format(summary)
-    page = render(summary)
-    with atomic_write(path) as draft:
-        draft.write_text(page, encoding="utf-8", newline="\n")
-    return Path(path)
+    return _write_text(render(summary), path)
 
 
 def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
-    """Write a summary as JSON, from which the report can be made again.
+    """Write a summary as JSON, from which the report can be made again; return the path of the file.
 
     An existing file is replaced only when the new one is complete.
 
@@ -136,10 +129,6 @@ def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
         The result of :func:`summarize`.
     path : path
         The file to write, usually with the extension ``.json``.
-
-    Returns
-    -------
-    Path
 
     Examples
     --------
@@ -153,24 +142,17 @@ def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
     True
     """
     check_format(summary)
-    text = json.dumps(summary, allow_nan=False, ensure_ascii=False)
+    return _write_text(json.dumps(summary, allow_nan=False, ensure_ascii=False), path)
+
+
+def _write_text(text: str, path: str | os.PathLike[str]) -> Path:
     with atomic_write(path) as draft:
         draft.write_text(text, encoding="utf-8", newline="\n")
     return Path(path)
 
 
 def read_summary(path: str | os.PathLike[str]) -> Summary:
-    """Read a summary written by :func:`write_summary`.
-
-    Parameters
-    ----------
-    path : path
-        The file to read.
-
-    Returns
-    -------
-    dict
-        The summary, as :func:`summarize` returned it.
+    """Read a summary written by :func:`write_summary`, as :func:`summarize` returned it.
 
     Raises
     ------
@@ -226,40 +208,28 @@ def check_format(summary: Any, file: str | None = None) -> None:
     name, fields = ("the summary", {}) if file is None else (repr(file), {"file": file})
     error = InputError if file is None else FileFormatError
     if not isinstance(summary, dict) or summary.get("format") != SUMMARY_FORMAT:
-        raise error(
-            f"{name} is not a summary of a clustering",
-            "create one with fiedler.report.summarize",
-            code="invalid_summary",
-            **fields,
-        )
+        hint = "create one with fiedler.report.summarize"
+        raise error(f"{name} is not a summary of a clustering", hint, code="invalid_summary", **fields)
     version = summary.get("version")
     if type(version) is not int or version != SUMMARY_VERSION:
-        raise error(
-            f"{name} has version {version!r}, but this version of fiedler reads version {SUMMARY_VERSION}",
-            "create it again, or update fiedler",
-            code="summary_version",
-            version=version,
-            **fields,
-        )
+        problem = f"{name} has version {version!r}, but this version of fiedler reads version {SUMMARY_VERSION}"
+        hint = "create it again, or update fiedler"
+        raise error(problem, hint, code="summary_version", version=version, **fields)
 
 
 def render(summary: Summary) -> str:
     """Return the page as text."""
     script = bundle_script()
+    data = json.dumps(_page_data(summary), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     parts = {
         "title": html.escape(summary["title"]),
         "style": read_template("report.css"),
         "script": script,
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "data": script_json(_page_data(summary)),
+        "data": data.replace("<", "\\u003c"),  # safe inside a script element
     }
     # in one pass, so that data which looks like a placeholder is not replaced
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read_template("report.html"))
-
-
-def script_json(data: object) -> str:
-    """Encode data as JSON that is safe inside a script element: ``<`` is escaped."""
-    return json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _page_data(summary: Summary) -> Summary:
@@ -351,10 +321,8 @@ class Many(NamedTuple):
 
 def number(low: float = -math.inf, high: float = math.inf) -> Leaf:
     """Describe a finite number within bounds, not a boolean."""
-    description = "a number" if math.isinf(high) else f"a number from {low} to {high}"
-    return Leaf(
-        description, lambda value: type(value) in (int, float) and math.isfinite(value) and low <= value <= high
-    )
+    name = "a number" if math.isinf(high) else f"a number from {low} to {high}"
+    return Leaf(name, lambda value: type(value) in (int, float) and math.isfinite(value) and low <= value <= high)
 
 
 def integer(low: int = 0, high: float = math.inf) -> Leaf:

@@ -181,7 +181,8 @@ def summarize(
     columns = getattr(X, "columns", None) if feature_names is None else feature_names
     rows = X if isinstance(X, AffinityGraph) else check_data(to_numpy(X) if is_foreign(X) else X)
     n = rows.n_nodes if isinstance(rows, AffinityGraph) else rows.shape[0]
-    labels, Q = _labels(model, n), _memberships(model, n)
+    labels, Q = _labels(model, n), getattr(model, "memberships_", None)
+    Q = None if Q is None else np.nan_to_num(to_numpy(Q).astype(np.float64)).reshape(n, -1)
     k = int(max(labels.max() + 1, 0 if Q is None else Q.shape[1], 0 if names is None else len(names)))
     texts, ids = _check_length(texts, "texts", n), _check_length(ids, "ids", n)
     pixels = None if images is None else shrink_images(images, n)
@@ -196,6 +197,11 @@ def summarize(
     )
     positions = _layout(model, rows, n, layout, rng)
     classes = _classes(truth, class_names, n)
+    module = ".".join(type(model).__module__.split(".")[:2])
+    code = f"from {module} import {type(model).__name__}\n\nmodel = {model!r}.fit(X)"
+    chosen, explains = getattr(model, "evidence_", None), callable(getattr(model, "report", None))
+    if evidence is None and isinstance(chosen, NClustersChoice):  # it may be about something else
+        evidence = chosen
     return {
         "format": SUMMARY_FORMAT,
         "version": SUMMARY_VERSION,
@@ -213,15 +219,13 @@ def summarize(
         "agreement": None if classes is None else _agreement(classes, labels),
         "spectrum": spectrum(model, rows, k),
         "history": history(model),
-        "evidence": jsonable(_evidence(model) if evidence is None else evidence),
+        "evidence": jsonable(evidence),
         "caution": disagreement(getattr(model, "consensus_", None)),
-        "explanation": clean_text(model.report(), keep_lines=True)
-        if callable(getattr(model, "report", None))
-        else None,
+        "explanation": clean_text(model.report(), keep_lines=True) if explains else None,
         "model": _model(model),
         "seconds": jsonable(seconds),
         "settings": jsonable(settings or {}),
-        "reproduce": clean_text(command, keep_lines=True) if command else _python_code(model),
+        "reproduce": clean_text(command or code, keep_lines=True),
     }
 
 
@@ -234,11 +238,6 @@ def _labels(model: Any, n: int) -> np.ndarray:
         problem = f"labels_ of the model must be integers, -1 for no cluster; got {labels.dtype}"
         raise InputError(problem, code="wrong_dtype", dtype=str(labels.dtype))
     return np.maximum(labels.astype(np.int64), -1)
-
-
-def _memberships(model: Any, n: int) -> np.ndarray | None:
-    Q = getattr(model, "memberships_", None)
-    return None if Q is None else np.nan_to_num(to_numpy(Q).astype(np.float64)).reshape(n, -1)
 
 
 def _check_length(values: Any, name: str, n: int, noun: str = "row") -> Any:
@@ -333,12 +332,6 @@ def _rows(points: np.ndarray, labels: np.ndarray, Q: np.ndarray | None, ids: Seq
 # ------------------------------------------------------------------------------------------------------------ evidence
 
 
-def _evidence(model: BaseEstimator) -> NClustersChoice | None:
-    """Return the model's evidence for the number of clusters; its ``evidence_`` may be about something else."""
-    evidence = getattr(model, "evidence_", None)
-    return evidence if isinstance(evidence, NClustersChoice) else None
-
-
 def spectrum(model: Any, X: Array | AffinityGraph, k: int) -> Summary | None:
     """Return the smallest Laplacian eigenvalues and the number of them before the widest gap."""
     graph = _graph_of(model, X)
@@ -370,11 +363,11 @@ def _classes(truth: LabelsLike | None, class_names: Sequence[str] | None, n_samp
     """Return the classes and the number of each row's class; None without a truth."""
     if truth is None:
         return None
-    values = check_labels(truth, "truth", n_samples=n_samples)
-    if class_names is None:
-        names, codes = np.unique(values, return_inverse=True)
-        return {"classes": [clean_text(name) for name in names.tolist()], "codes": codes.tolist()}
-    return {"classes": [clean_text(name) for name in class_names], "codes": values.tolist()}
+    names, codes = class_names, check_labels(truth, "truth", n_samples=n_samples)
+    if names is None:
+        unique, codes = np.unique(codes, return_inverse=True)
+        names = unique.tolist()
+    return {"classes": [clean_text(name) for name in names], "codes": codes.tolist()}
 
 
 def _agreement(known: Summary, labels: np.ndarray) -> Summary:
@@ -409,9 +402,3 @@ def _model(model: Any) -> Summary:
         for name, value in model.get_params(deep=False).items()
     }
     return {"name": type(model).__name__, "parameters": parameters, "facts": facts, "versions": versions()}
-
-
-def _python_code(model: BaseEstimator) -> str:
-    module = ".".join(type(model).__module__.split(".")[:2])
-    code = f"from {module} import {type(model).__name__}\n\nmodel = {model!r}.fit(X)"
-    return clean_text(code, keep_lines=True)
