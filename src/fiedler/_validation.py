@@ -164,10 +164,7 @@ def check_seed(random_state: object, name: str = "random_state") -> np.random.Ra
 
 
 def check_n_jobs(value: object, name: str = "n_jobs") -> int | None:
-    """Return ``n_jobs``: a number of threads, a negative number that counts from all processors, or None.
-
-    More threads than processors, beyond a few, only take time to start and are left out.
-    """
+    """Return ``n_jobs``, an integer other than 0 or None, limited since more threads only take time to start."""
     if value is None:
         return None
     if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0:

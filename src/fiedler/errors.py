@@ -177,10 +177,7 @@ _IGNORED: ContextVar[tuple[type[Warning], ...]] = ContextVar("fiedler_ignored_wa
 
 @contextmanager
 def ignore_warnings(*categories: type[Warning]) -> Iterator[None]:
-    """Drop fiedler's warnings of some categories in the block.
-
-    Other threads and the filters of :mod:`warnings`, which all threads share, are not affected.
-    """
+    """Drop fiedler's warnings of some categories in the block, without effect on other threads or global filters."""
     token = _IGNORED.set((*_IGNORED.get(), *categories))
     try:
         yield

@@ -57,8 +57,6 @@ from .solvers import (
 )
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data
 
-# ------------------------------------------------------------------------- symmetric matrices, and bounds on spectra
-
 DENSE_UP_TO = 512  # rows; up to there LAPACK is faster, and it needs no tolerance
 SYMMETRY_TOL = 1e-6  # largest |A - A'| of a matrix that is considered symmetric, relative to its largest entry
 
@@ -131,10 +129,7 @@ def spectral_bounds(matrix: Any) -> tuple[float, float]:
 def largest_eigenvalue(
     product: Callable[[Array], Array], start: Array, *, tol: float = 1e-6, n_steps: int = 100
 ) -> float:
-    """Return a tight upper bound of the largest eigenvalue of a symmetric operator, by the Lanczos method.
-
-    The bound is the Ritz value plus its residual.
-    """
+    """Bound the largest eigenvalue of a symmetric operator tightly: the Ritz value of Lanczos plus its residual."""
     xp = namespace(start)
     vector = start / xp.sqrt(xp.sum(start**2))
     basis = [vector]
@@ -168,8 +163,6 @@ def widest_gap(values: np.ndarray) -> int:
     return len(values) if len(values) < 2 else int(np.argmax(np.diff(values))) + 1
 
 
-# ---------------------------------------------------------------------------------------------------- the eigenproblem
-
 LAPACK_UP_TO = 5000  # rows; up to there LAPACK solves matrices with slow products, and those that no iteration solves
 SLOW_PRODUCTS_FROM = 0.1  # share of stored entries from which products take about as long as LAPACK
 FACTORS_FILL_UP_FROM = 0.01  # share of stored entries from which LAPACK is faster than LU factors
@@ -197,9 +190,6 @@ class HasSpectralForm(Protocol):
 
     def spectral_form(self, kind: LaplacianKind) -> SpectralForm:
         """Return the eigenproblem of a Laplacian."""
-
-
-# -------------------------------------------------------------------------------------------------- the main function
 
 
 def smallest_eigenpairs(

@@ -34,11 +34,7 @@ from ..graph.smoothing import link_degrees, replace_coincident_rows
 
 
 def drop_constant(vectors: Array, n_null: int, constant: Array) -> Array:
-    """Remove the trivial eigenvector from the null space.
-
-    The first ``n_null`` columns are rotated so that one of them has all of the overlap with ``constant`` (the constant
-    function, in the coordinates of the vectors), and that one is removed.
-    """
+    """Rotate the ``n_null`` null vectors so that one has all of the overlap with ``constant``, and remove that one."""
     xp = namespace(vectors)
     null = vectors[:, :n_null]
     overlap = to_numpy(null.T @ constant[:, None])
@@ -223,7 +219,6 @@ class LaplacianEigenmaps(_Eigenmaps):
         return self._nystrom(X, self.embedding_, self.eigenvalues_, self._kind)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Hessian eigenmaps: minimise tr(Y'HY) subject to Y'Y = I and Y'1 = 0, H the Hessian operator [Donoho & Grimes 2003].
 #
 # On a manifold that is isometric to an open connected set of d-dimensional space, the functions without a Hessian are
@@ -371,10 +366,8 @@ class HessianEigenmaps(_Eigenmaps):
 
 
 def _split_off_constant(pairs: EigenResult) -> tuple[np.ndarray, np.ndarray]:
-    """Return values and vectors without the constant, which on a flat manifold is one of several null vectors.
-
-    Their eigenvalues are rounding errors, so that the constant can be in any place: its sum is not zero.
-    """
+    """Return values and vectors without the constant, which on a flat manifold is one of several null vectors."""
+    # Their eigenvalues are rounding errors, so that the constant can be in any place: its sum is not zero.
     values, vectors = to_numpy(pairs.values), to_numpy(pairs.vectors)
     constant = int(np.abs(vectors.sum(axis=0)).argmax())
     return np.delete(values, constant), np.delete(vectors, constant, axis=1)

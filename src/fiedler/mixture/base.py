@@ -76,8 +76,6 @@ from .em import EMResult, Links, MixtureHooks, MixtureProblem, Step, make_links,
 from .operators import entropic_maximizer
 from .statistics import Statistics
 
-# --------------------------------------------------------------------------------------------------- first memberships
-
 
 def _kmeans_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
     return one_hot(kmeans(problem.Z, k, n_init=10, random_state=rng).labels, k, problem.Z)
@@ -173,8 +171,6 @@ def known_memberships(y: Any, k: int, Z: Array, constraints: PairwiseConstraints
         labels = spread_over_groups(labels, constraints.groups)
     return None if labels is None else one_hot(labels, k, Z)
 
-
-# ------------------------------------------------------------------------------------------------------ the base class
 
 SHRINKAGE_RIDGE = 1e-6  # added to shrunken covariances, so that no component collapses to a repeated row
 
@@ -319,8 +315,6 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = self.pca is not None
         return tags
 
-    # ------------------------------------------------------------------------------------------------- steps of fit
-
     def _shrinks(self) -> bool:
         """Whether covariances are shrunken by the number of their rows."""
         return isinstance(self.ridge, str) and self.ridge == "oas"
@@ -375,10 +369,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return first_best(runs, lambda run: self._selection_score(run, problem.graph))
 
     def _selection_score(self, run: EMResult[Any], graph: AffinityGraph | None) -> Any:
-        """Return the value by which runs are compared: the objective, or modularity with ``init='auto'``.
-
-        Across kinds of start the likelihood would prefer those that suit the Gaussians.
-        """
+        """Return the value by which runs are compared: the objective, or modularity with ``init='auto'``."""
+        # Across kinds of start the likelihood would prefer those that suit the Gaussians.
         is_auto = isinstance(self.init, str) and self.init == "auto"
         return partition_quality(run.resp, graph) if is_auto else run.history.objective[-1]
 
@@ -420,8 +412,6 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self.history_, self.n_iter_, self.converged_ = best.history, best.n_iter, best.converged
         self.objective_ = float(best.history.objective[-1])
         self.likelihood_, self.penalty_ = (float(best.history[name][-1]) for name in ("likelihood", "penalty"))
-
-    # ------------------------------------------------------------------------------------------------ after the fit
 
     @dispatch_blocks
     def predict_proba(self, X: MatrixLike, *, use_graph: bool = False) -> Array:

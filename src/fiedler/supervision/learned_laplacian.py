@@ -252,8 +252,6 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_is_fitted(self)
         return convert_rows(check_dense(X, estimator=self, reset=False), self.metric_) @ self.metric_.T
 
-    # ---------------------------------------------------------------------------------------------------- computation
-
     def _build(self, X: Array, y: LabelsLike | None = None, constraints: ConstraintsLike = None) -> AffinityGraph:
         """:meth:`build` for validated rows."""
         return self._learn(X, y, constraints).graph
@@ -379,9 +377,6 @@ class _Learned(NamedTuple):
     descent: DescentResult
 
 
-# ----------------------------------------------------------------------------------------------------- rows and weights
-
-
 def _combine_constraints(
     X: Array, y: LabelsLike | None, constraints: ConstraintsLike, rng: np.random.RandomState
 ) -> PairwiseConstraints:
@@ -404,10 +399,8 @@ class _StandardizedRows(NamedTuple):
 
 
 def _standardize(X: Array, rng: np.random.RandomState) -> _StandardizedRows:
-    """Scale the rows to a median distance of one, so that A₀ = I; with more features than rows, rotate into their span.
-
-    The objective depends only on Euclidean distances, so the rotation changes nothing but the cost.
-    """
+    """Scale the rows to a median distance of one, so that A₀ = I; with fewer rows than features, use their span."""
+    # The objective depends only on Euclidean distances, so the rotation changes nothing but the cost.
     xp, n = namespace(X), X.shape[0]
     sample = X if n <= FULL_GRAPH_MAX_ROWS else take_rows(X, np.sort(rng.permutation(n)[:1000]))
     distances = to_numpy(pairwise_distances(sample, sample))
@@ -448,9 +441,6 @@ def _balanced_weights(pairs: np.ndarray, n: int) -> np.ndarray:
     """Return 1/m_i + 1/m_j for every pair, m_i the number of pairs at row i."""
     counts = np.maximum(np.bincount(pairs.ravel(), minlength=n), 1)
     return (1 / counts[pairs]).sum(axis=1)
-
-
-# --------------------------------------------------------------------------------------------------- selection by pairs
 
 
 class _SelectedGraph(NamedTuple):

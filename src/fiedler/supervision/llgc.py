@@ -32,8 +32,6 @@ from ..graph.operators import power_of_degrees
 from ..graph.recipes import learns_from_constraints, self_tuned
 from ..graph.smoothing import link_degrees, replace_coincident_rows, spread
 
-# ----------------------------------------------------------------------------------------------------- label spreading
-
 # Label spreading F = (I - αS)⁻¹ Y, S = D^-½WD^-½, accurate in every row [Zhou et al. 2004, Eq. 4].
 #
 # F decays exponentially with the distance to the labels, while the tolerance of an iteration is relative to the largest
@@ -121,9 +119,6 @@ def in_labeled_component(Y: Array, graph: AffinityGraph) -> np.ndarray:
     _, component = graph.components()
     labeled = to_numpy(namespace(Y).sum(Y, axis=1)) > 0
     return np.isin(component, component[labeled])
-
-
-# --------------------------------------------------------------------------------------------------------- the class
 
 
 def normalize_class_mass(F: Array, proportions: Array) -> Array:
@@ -288,8 +283,6 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the class of each new point; -1 where no label reaches."""
         return self._decode(to_numpy(self._distributions(X)))
-
-    # ---------------------------------------------------------------------------------------------------- computation
 
     def _recipe(self) -> GraphLike:
         return self_tuned() if self.graph is None else self.graph

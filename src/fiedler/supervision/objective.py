@@ -40,8 +40,6 @@ from .llgc import spread_labels
 
 PairWeight: TypeAlias = float | np.ndarray  # one weight for all pairs of a kind, or one per pair
 
-# ------------------------------------------------------------------------------------------------------- weight layouts
-
 
 class DenseWeights:
     """Weights of all pairs, stored as an (n, n) array."""
@@ -139,20 +137,13 @@ def coefficients(
     neighbors: sp.csr_array,
     lam: float,
 ) -> sp.csr_array:
-    """Return C, with the weights of the pairs and λ for the neighbourhoods. [learned_laplacian, Eq. 8]
-
-    ``weights`` are those of the must-links and of the cannot-links, a number or one per pair. ``neighbors`` has a one
-    at (i, j) if j is among the nearest neighbours of i.
-    """
+    """Return C, with the weights of the two kinds of pairs and λ for the neighbourhoods. [learned_laplacian, Eq. 8]"""
     total = 0.5 * lam * (neighbors + neighbors.T)
     for pairs, weight, sign in ((must_link, weights[0], 0.5), (cannot_link, weights[1], -0.5)):
         values = sign * np.broadcast_to(np.asarray(weight, dtype=np.float64), len(pairs))
         directed = sp.csr_array((values, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
         total = total + directed + directed.T
     return to_scipy(total)
-
-
-# -------------------------------------------------------------------------------------------------------------- metrics
 
 
 class Metric(NamedTuple):
@@ -199,9 +190,6 @@ METRIC_FAMILIES = {
         gradient=lambda theta, X, Z: -4 * theta * namespace(X).sum(X * Z),
     ),
 }
-
-
-# ------------------------------------------------------------------------------------------------------------ objective
 
 
 def _may_overflow() -> np.errstate:
@@ -322,11 +310,8 @@ ValueAndGradient = Callable[[Array], tuple[float, Array]]
 
 
 def doubling_descent(evaluate: ValueAndGradient, theta: Array, *, max_iter: int, rate: float = 1.0) -> DescentResult:
-    """Minimise by gradient steps with the doubling rule. [learned_laplacian, Fig. 1]
-
-    The rate doubles after a step that does not increase Q; otherwise the step is undone and the rate halves. There are
-    ``max_iter`` steps, including those undone.
-    """
+    """Minimise by at most ``max_iter`` gradient steps with the doubling rule. [learned_laplacian, Fig. 1]"""
+    # The rate doubles after a step that does not increase Q; otherwise the step is undone and the rate halves.
     value, gradient = evaluate(theta)
     values, rates, n_failures = [value], [rate], 0
     with stage("descent", max_iter) as tick:
@@ -349,10 +334,8 @@ def doubling_descent(evaluate: ValueAndGradient, theta: Array, *, max_iter: int,
 def penalized_lbfgs(
     evaluate: ValueAndGradient, center: Array, *, max_iter: int, penalty: float, unit: float, start: Array | None = None
 ) -> DescentResult:
-    """Minimise Q + penalty · unit · ‖θ - θ₀‖²/‖θ₀‖² by L-BFGS, with θ₀ = ``center``, from ``start`` (default θ₀).
-
-    Without the penalty, Q overfits the pairs.
-    """
+    """Minimise Q + penalty · unit · ‖θ - θ₀‖²/‖θ₀‖² by L-BFGS, with θ₀ = ``center``, from ``start`` (default θ₀)."""
+    # Without the penalty, Q overfits the pairs.
     flat_start = to_numpy(center if start is None else start).astype(np.float64).ravel()
     flat_center = to_numpy(center).astype(np.float64).ravel()
     weight = penalty * unit / float(flat_center @ flat_center)
@@ -480,10 +463,7 @@ DIFFUSION_ALPHA = 0.99  # α of the diffusion that measures closeness
 
 
 class PairRanking(NamedTuple):
-    """Queries and candidates: m rows with both kinds of links, among r constrained rows.
-
-    Every query should be closer to its positives (must-linked rows) than to its negatives (cannot-linked rows).
-    """
+    """Rows with both kinds of links; a query should be closer to its positives (must-links) than to its negatives."""
 
     rows: np.ndarray  # (r,) row numbers
     queries: np.ndarray  # (m,) positions of the queries among the r
@@ -507,10 +487,8 @@ def ranking_from_pairs(pairs: PairwiseConstraints, rng: np.random.RandomState) -
 
 
 def ranking_auc(graph: AffinityGraph, ranking: PairRanking) -> np.ndarray:
-    """Return one AUC per query: the share of (positive, negative) pairs in which the positive is closer by diffusion.
-
-    The affinity is that of label spreading, K = (I - αS)⁻¹, with the diagonal scaled to one.
-    """
+    """Return one AUC per query: the share of (positive, negative) pairs whose positive is closer by diffusion."""
+    # The affinity is that of label spreading, K = (I - αS)⁻¹, with the diagonal scaled to one.
     indicators = np.zeros((graph.n_nodes, len(ranking.rows)))
     indicators[ranking.rows, np.arange(len(ranking.rows))] = 1
     Y = asarray_like(indicators, graph.degrees, dtype=graph.degrees.dtype)
@@ -534,10 +512,7 @@ def _auc(positives: np.ndarray, negatives: np.ndarray) -> float:
 
 
 def select_strongest_penalty(scores: dict[float, np.ndarray]) -> float:
-    """Return the first penalty whose scores are as good as the best ones, within one standard error.
-
-    ``scores`` contains one array of AUCs per penalty, from the strongest penalty to the weakest.
-    """
+    """Return the first penalty, strongest first, whose AUCs are within one standard error of the best ones."""
     best = max(scores.values(), key=np.mean)
     return next(penalty for penalty, auc in scores.items() if _within_one_standard_error(auc, best))
 
