@@ -199,11 +199,8 @@ def warn(
     stacklevel: int = 2,
     **fields: Any,
 ) -> None:
-    """Emit a structured warning.
-
-    It points to the caller at ``stacklevel``, as in :func:`warnings.warn`, or to the first one above it that is outside
-    of fiedler: the line of the user's call. Within :func:`ignore_warnings` it is dropped.
-    """
+    """Emit a structured warning that points to the line of the user's call; dropped within :func:`ignore_warnings`."""
+    # That is the caller at ``stacklevel``, as in :func:`warnings.warn`, or the first one above it outside of fiedler.
     if issubclass(category, ignored_warnings()):
         return
     level, frame = stacklevel + 1, sys._getframe(min(stacklevel, _depth()))

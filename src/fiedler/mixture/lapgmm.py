@@ -425,11 +425,9 @@ class LapGMM(BaseMixture):
         quality: Callable[[EMResult[Any]], tuple[int, float]],
         discard: Callable[[EMResult[Any]], None] | None = None,
     ) -> EMResult[Any]:
-        """Try the values of the grid for `LAM_TRIAL_ITERATIONS` iterations each and continue the best run.
-
-        The best run has the most clusters and, among those, the highest modularity. The search stops after two values
-        in a row that lose clusters: larger ones seldom bring them back. ``discard`` is called on the other runs.
-        """
+        """Try the values of the grid for `LAM_TRIAL_ITERATIONS` iterations each and continue the best run."""
+        # It has the most clusters and, among those, the highest modularity. The search stops after two values in a row
+        # that lose clusters: larger ones seldom bring them back. ``discard`` is called on the other runs.
         limits = self._limits()
         max_iter = limits.pop("max_iter")
         runs, failures = [], []

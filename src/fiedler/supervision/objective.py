@@ -147,11 +147,10 @@ def coefficients(
 
 
 class Metric(NamedTuple):
-    """A family of matrices A(θ): the start of θ, A itself, XA', and dQ/dθ from Z.
+    """A family of matrices A(θ): the start of θ, A itself, XA', and dQ/dθ from Z."""
 
-    Z is (diag(M1) - M)X with w_ij r_i/d_i in place of the symmetric ½ w_ij (r_i/d_i + r_j/d_j), which saves a product:
-    the symmetric part of X'Z is the same.
-    """
+    # Z is (diag(M1) - M)X with w_ij r_i/d_i in place of the symmetric ½ w_ij (r_i/d_i + r_j/d_j), which saves a
+    # product: the symmetric part of X'Z is the same.
 
     start: Callable[[Array, int], Array]
     matrix: Callable[[Array, Array], Array]
@@ -283,8 +282,6 @@ class LaplacianObjective(NamedTuple):
         return W, degrees, self.layout.at_pairs(W), scaling
 
 
-# ---------------------------------------------------------------------------------------------------------- minimisers
-
 # Minimisers of the learned Laplacian's objective: the doubling rule of the paper, and two with a penalty.
 #
 # L-BFGS uses the gradient alone. Levenberg-Marquardt, which the paper names (section III-C), uses that the objective is
@@ -375,12 +372,9 @@ def levenberg_marquardt(
     unit: float,
     start: Array | None = None,
 ) -> DescentResult:
-    """Minimise the same objective as :func:`penalized_lbfgs` by the Levenberg-Marquardt algorithm.
-
-    A step solves (J'J + (ω + μ)I) δ = -(J'r + ω(θ - θ₀)), with ω the weight of the penalty. It is undone, and the
-    damping μ raised, if the objective rises; μ falls the more, the better the linear model predicted the decrease
-    [Nielsen 1999]. There are at most ``max_iter`` steps, including those undone.
-    """
+    """Minimise the same objective as :func:`penalized_lbfgs` by at most ``max_iter`` steps of Levenberg-Marquardt."""
+    # A step solves (J'J + (ω + μ)I) δ = -(J'r + ω(θ - θ₀)), with ω the weight of the penalty. It is undone, and the
+    # damping μ raised, if Q rises; μ falls the more, the better the model predicted the decrease [Nielsen 1999].
     xp = namespace(center)
     weight = penalty * unit / float(xp.sum(center * center))
     theta = center if start is None else start
@@ -391,7 +385,7 @@ def levenberg_marquardt(
     values, penalties, n_failures, converged = [value], [value - at.loss], 0, False
     with stage("descent", max_iter, at_most=True) as tick:
         while len(values) <= max_iter and not converged:
-            step = _solve_roughly(_normal_product(at, weight + damping), -gradient)
+            step = _solve_roughly(at, weight + damping, -gradient)
             predicted = damping * float(xp.sum(step * step)) - float(xp.sum(gradient * step))
             new_at, new_offset = residuals(theta + step), theta + step - center
             new_value = new_at.loss + weight * float(xp.sum(new_offset * new_offset))
@@ -412,11 +406,6 @@ def levenberg_marquardt(
     return DescentResult(theta, history, len(values) - 1, converged, n_failures)
 
 
-def _normal_product(at: Residuals, shift: float) -> Callable[[Array], Array]:
-    """Return the product of J'J + shift · I with an array."""
-    return lambda v: at.adjoint(at.forward(v)) + shift * v
-
-
 def _curvature(at: Residuals, direction: Array) -> float:
     """Return v'J'Jv / v'v; 1 for v = 0."""
     xp = namespace(direction)
@@ -424,12 +413,17 @@ def _curvature(at: Residuals, direction: Array) -> float:
     return float(xp.sum(at.forward(direction) ** 2)) / length if length > 0 else 1.0
 
 
-def _solve_roughly(product: Callable[[Array], Array], target: Array) -> Array:
-    """Solve Av = b approximately, for a positive definite A and arrays of any shape."""
+def _solve_roughly(at: Residuals, shift: float, target: Array) -> Array:
+    """Solve (J'J + shift · I) v = b approximately, for arrays of any shape."""
     xp, shape = namespace(target), target.shape
     column = xp.reshape(target, (-1, 1))
+
+    def product(v: Array) -> Array:
+        v = xp.reshape(v, shape)
+        return xp.reshape(at.adjoint(at.forward(v)) + shift * v, (-1, 1))
+
     solved = conjugate_gradient(
-        lambda v: xp.reshape(product(xp.reshape(v, shape)), (-1, 1)), column, start=xp.zeros_like(column),
+        product, column, start=xp.zeros_like(column),
         tol=INNER_TOL, max_iter=min(MAX_INNER_ITERATIONS, 2 * math.prod(shape)), warns=False,
     )  # fmt: skip
     return xp.reshape(solved.solution, shape)
@@ -451,8 +445,6 @@ def best_scale(value: Callable[[float], float], *, log_min: float = -2.0, log_ma
     )
     return float(np.exp(result.x))
 
-
-# -------------------------------------------------------------------------------------------------- selection by pairs
 
 # Score a graph by held-out labels and pairs: how often a row is closer to must-linked than to cannot-linked rows.
 #
@@ -514,10 +506,5 @@ def _auc(positives: np.ndarray, negatives: np.ndarray) -> float:
 def select_strongest_penalty(scores: dict[float, np.ndarray]) -> float:
     """Return the first penalty, strongest first, whose AUCs are within one standard error of the best ones."""
     best = max(scores.values(), key=np.mean)
-    return next(penalty for penalty, auc in scores.items() if _within_one_standard_error(auc, best))
-
-
-def _within_one_standard_error(auc: np.ndarray, best: np.ndarray) -> bool:
-    """Whether the mean shortfall, row by row, is at most its standard error."""
-    shortfall = best - auc
-    return bool(shortfall.mean() <= shortfall.std() / math.sqrt(len(shortfall)) + 1e-12)
+    shortfalls = {penalty: best - auc for penalty, auc in scores.items()}  # row by row
+    return next(penalty for penalty, gap in shortfalls.items() if gap.mean() <= gap.std() / math.sqrt(len(gap)) + 1e-12)
