@@ -29,15 +29,7 @@ MAX_REASON = 200  # characters of another library's error in a message
 
 
 def import_class(name: str) -> type:
-    """Import a class by the names of its module and of itself, as in ``sklearn.cluster:KMeans``.
-
-    Modules in the current folder are found as well.
-
-    Examples
-    --------
-    >>> import_class("sklearn.cluster:KMeans").__name__
-    'KMeans'
-    """
+    """Import a class by name, such as ``sklearn.cluster:KMeans``, also from a module in the current folder."""
     module, _, title = name.partition(":")
     sys.path.append(os.getcwd())
     try:
@@ -68,13 +60,7 @@ def _unknown_option(option: str, value: object, names: list[str], or_else: str =
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Suggest the valid name closest to a mistyped one; an empty string if none is close, or if it is not a string.
-
-    Examples
-    --------
-    >>> did_you_mean("digitss", ["digits", "wine"])
-    " (did you mean 'digits'?)"
-    """
+    """Suggest the valid name closest to a mistyped one; an empty string if none is close, or if it is not a string."""
     close = get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -148,15 +134,7 @@ def _invalid(name: str, expected: str, value: object) -> InputError:
 
 
 def check_seed(random_state: object, name: str = "random_state") -> np.random.RandomState:
-    """Return the generator of ``random_state``: an integer from 0 to 2**32 - 1, a RandomState, or None.
-
-    Examples
-    --------
-    >>> check_seed(-1)
-    Traceback (most recent call last):
-    ...
-    fiedler.errors.InputError: random_state must be an integer from 0 to 2**32 - 1, a RandomState or None; got -1
-    """
+    """Return the generator of ``random_state``: an integer from 0 to 2**32 - 1, a RandomState, or None."""
     is_seed = isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**32
     if is_seed or random_state is None or random_state is np.random or isinstance(random_state, np.random.RandomState):
         return check_random_state(random_state)
@@ -164,10 +142,7 @@ def check_seed(random_state: object, name: str = "random_state") -> np.random.Ra
 
 
 def check_n_jobs(value: object, name: str = "n_jobs") -> int | None:
-    """Return ``n_jobs``: a number of threads, a negative number that counts from all processors, or None.
-
-    More threads than processors, beyond a few, only take time to start and are left out.
-    """
+    """Return ``n_jobs``, an integer other than 0 or None, limited since more threads only take time to start."""
     if value is None:
         return None
     if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0:
@@ -230,15 +205,7 @@ def validate_parameters(estimator: Any) -> None:
 
 
 def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import an optional library, or raise an error that names the extra to install.
-
-    Examples
-    --------
-    >>> import_optional("no_such_library", extra="ann", purpose="approximate neighbours")
-    Traceback (most recent call last):
-    ...
-    fiedler.errors.MissingDependencyError: approximate neighbours need 'no_such_library'; install it with: ...
-    """
+    """Import an optional library, or raise an error that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -258,11 +225,9 @@ def is_foreign(X: object) -> bool:
 
 
 def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples: int = 1) -> Any:
-    """Validate ``X`` as a finite two-dimensional float array: NumPy, CSR, or the array library it came in.
-
-    float32 and float64 are kept, integers become float64. With an ``estimator`` its ``n_features_in_`` (and feature
-    names) are set, or compared when ``reset`` is false.
-    """
+    """Validate ``X`` as a finite two-dimensional float array: NumPy, CSR, or the array library it came in."""
+    # float32 and float64 are kept, integers become float64. With an ``estimator`` its ``n_features_in_`` (and feature
+    # names) are set, or compared when ``reset`` is false.
     if array_api_compat.is_dask_array(X):
         name = "" if estimator is None else f" of {type(estimator).__name__}"
         problem = f"this method{name} does not take Dask arrays"

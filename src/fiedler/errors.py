@@ -177,10 +177,7 @@ _IGNORED: ContextVar[tuple[type[Warning], ...]] = ContextVar("fiedler_ignored_wa
 
 @contextmanager
 def ignore_warnings(*categories: type[Warning]) -> Iterator[None]:
-    """Drop fiedler's warnings of some categories in the block.
-
-    Other threads and the filters of :mod:`warnings`, which all threads share, are not affected.
-    """
+    """Drop fiedler's warnings of some categories in the block, without effect on other threads or global filters."""
     token = _IGNORED.set((*_IGNORED.get(), *categories))
     try:
         yield
@@ -202,11 +199,8 @@ def warn(
     stacklevel: int = 2,
     **fields: Any,
 ) -> None:
-    """Emit a structured warning.
-
-    It points to the caller at ``stacklevel``, as in :func:`warnings.warn`, or to the first one above it that is outside
-    of fiedler: the line of the user's call. Within :func:`ignore_warnings` it is dropped.
-    """
+    """Emit a structured warning that points to the line of the user's call; dropped within :func:`ignore_warnings`."""
+    # That is the caller at ``stacklevel``, as in :func:`warnings.warn`, or the first one above it outside of fiedler.
     if issubclass(category, ignored_warnings()):
         return
     level, frame = stacklevel + 1, sys._getframe(min(stacklevel, _depth()))

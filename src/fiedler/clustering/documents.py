@@ -264,10 +264,8 @@ class LPIClustering(
         weights: np.ndarray | None = None,
         pairs: PairwiseConstraints | None = None,
     ) -> LPI:
-        """Fit LPI to the non-empty rows, or to the requested fraction of them.
-
-        A row of zeros is nearer to every document than documents are to each other, and would be a neighbour of all.
-        """
+        """Fit LPI to the non-empty rows, or to the requested fraction of them."""
+        # A row of zeros is nearer to every document than documents are to each other: a neighbour of all.
         recipe, fraction = self._recipe(), float(self.fit_fraction)
         n, n_components = X.shape[0], self.n_components
         n_wanted = max(n_clusters - 1, 1) if n_components is None else n_components

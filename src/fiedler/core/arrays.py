@@ -159,20 +159,15 @@ def _sorts_whole_rows(values: Array) -> bool:
 
 
 def _pack(values: Array, columns: Array, xp: Any) -> Array:
-    """Return integers ordered like ``values``, single-precision floats, whose lower half is the column.
-
-    The bits of positive floats are ordered like the floats, those of negative ones the other way round.
-    """
+    """Return integers ordered like ``values``, single-precision floats, whose lower half is the column."""
+    # The bits of positive floats are ordered like the floats, those of negative ones the other way round.
     bits = values.view(xp.int32)
     return (xp.astype(bits ^ ((bits >> 31) & 0x7FFFFFFF), xp.int64) << 32) | columns
 
 
 def _candidate_columns(values: Array, k: int, xp: Any) -> Array:
-    """Return columns of each row that include its ``k`` smallest entries: those of the ``k`` best groups.
-
-    Group g consists of the columns g, g + n_groups, g + 2 n_groups, ..., so that minima are taken over contiguous
-    memory; the columns left over at the end are always candidates.
-    """
+    """Return columns of each row that include its ``k`` smallest entries: those of the ``k`` best groups."""
+    # Group g has the columns g, g + n_groups, ...: contiguous minima. Columns left over are always candidates.
     n_rows, n_columns = values.shape
     width = max(1, int((n_columns / k) ** 0.5))
     n_groups = n_columns // width
@@ -197,10 +192,8 @@ def _argpartition(values: Array, k: int, xp: Any) -> Array:
 
 
 def sq_norms(vectors: Array) -> Array:
-    """Return Σ_a v_kab² of (k, d, b) vectors, shape (k, b), in one pass.
-
-    On accelerators ``einsum`` becomes a batch of tiny products, twenty times slower than a norm along axis 1.
-    """
+    """Return Σ_a v_kab² of (k, d, b) vectors, shape (k, b), in one pass."""
+    # On accelerators ``einsum`` becomes a batch of tiny products, twenty times slower than a norm along axis 1.
     if is_on_host(vectors):
         host = to_numpy(vectors)
         return asarray_like(np.einsum("kab,kab->kb", host, host), vectors)
@@ -208,11 +201,8 @@ def sq_norms(vectors: Array) -> Array:
 
 
 def outer_rows(w: Array, Z: Array) -> Array:
-    """Compute w_ik z_ia, shape (n, k, d), from arrays of shape (n, k) and (n, d).
-
-    torch's time on an accelerator depends on the number of entries, not on their size: it is faster with half as many
-    complex numbers, each a pair of columns.
-    """
+    """Compute w_ik z_ia, shape (n, k, d), from arrays of shape (n, k) and (n, d)."""
+    # torch's time on an accelerator depends on the number of entries: half as many complex numbers are faster.
     xp, (n, d) = namespace(Z), Z.shape
     if not array_api_compat.is_torch_array(Z) or is_on_host(Z) or Z.dtype != xp.float32 or d % 2:
         return w[:, :, None] * Z[:, None, :]
@@ -267,10 +257,8 @@ def one_hot(labels: Array, k: int, reference: Array) -> Array:
 
 
 def fix_signs(vectors: Array) -> Array:
-    """Flip columns so that their entry with the largest magnitude is positive.
-
-    If several entries are equally large up to rounding, the first decides, so that symmetric vectors have a sign too.
-    """
+    """Flip columns so that their entry with the largest magnitude is positive."""
+    # Of entries that are equally large up to rounding the first decides, so that symmetric vectors have a sign too.
     xp = namespace(vectors)
     magnitudes = xp.abs(vectors)
     is_largest = magnitudes >= (1 - SIGN_TIE) * xp.max(magnitudes, axis=0)[None, :]
@@ -278,8 +266,6 @@ def fix_signs(vectors: Array) -> Array:
     signs = xp.sign(xp.take_along_axis(vectors, first[None, :], axis=0))
     return vectors * xp.where(signs == 0, xp.ones_like(signs), signs)
 
-
-# ------------------------------------------------------------------------------------- rows of dense or sparse matrices
 
 UNIT_TOLERANCE = 16  # machine precisions between a length and one, below which the row has length one
 
@@ -305,11 +291,8 @@ def row_norms(X: Array) -> Array:
 
 
 def normalize_rows(X: Array) -> Array:
-    """Scale rows to length one; a row of zeros, or one that has length one up to rounding, is left unchanged.
-
-    Scaling twice is therefore the same as scaling once, to the last bit. Among equally near rows the last bit decides
-    which are neighbours, so a graph on rows scaled twice could differ.
-    """
+    """Scale rows to length one; a row of zeros, or one that has length one up to rounding, is left unchanged."""
+    # Scaling twice must change nothing: among equally near rows the last bit decides which are neighbours.
     lengths = row_norms(X)
     xp = namespace(lengths)
     unchanged = (lengths == 0) | (xp.abs(lengths - 1) <= UNIT_TOLERANCE * eps(lengths))
@@ -361,8 +344,6 @@ def mean_row(X: Array) -> Array:
     return xp.astype(xp.sum(X, axis=0, dtype=xp.float64) / X.shape[0], X.dtype)
 
 
-# -------------------------------------------------------------------------------------------------- numbers of clusters
-
 # An iteration can end in the same partition from several starts, and rounding, which depends on the processor and the
 # number of threads, then decides between them. So numbers are not left to the start: the cluster of the first row is 0,
 # that of the first row outside it is 1, and so on.
@@ -386,8 +367,6 @@ def take_clusters(values: Array, order: np.ndarray, axis: int = 0) -> Array:
     """Return the values of clusters, along one axis, in another order."""
     return namespace(values).take(values, asarray_like(order, values), axis=axis)
 
-
-# ------------------------------------------------------------------------------------------------ choice among results
 
 T = TypeVar("T")
 ROUNDING = 1e-9  # relative; values that are closer are equal up to rounding

@@ -57,8 +57,6 @@ from .solvers import (
 )
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data
 
-# ------------------------------------------------------------------------- symmetric matrices, and bounds on spectra
-
 DENSE_UP_TO = 512  # rows; up to there LAPACK is faster, and it needs no tolerance
 SYMMETRY_TOL = 1e-6  # largest |A - A'| of a matrix that is considered symmetric, relative to its largest entry
 
@@ -131,10 +129,7 @@ def spectral_bounds(matrix: Any) -> tuple[float, float]:
 def largest_eigenvalue(
     product: Callable[[Array], Array], start: Array, *, tol: float = 1e-6, n_steps: int = 100
 ) -> float:
-    """Return a tight upper bound of the largest eigenvalue of a symmetric operator, by the Lanczos method.
-
-    The bound is the Ritz value plus its residual.
-    """
+    """Bound the largest eigenvalue of a symmetric operator tightly: the Ritz value of Lanczos plus its residual."""
     xp = namespace(start)
     vector = start / xp.sqrt(xp.sum(start**2))
     basis = [vector]
@@ -147,7 +142,9 @@ def largest_eigenvalue(
             for known in basis:
                 image = image - known * xp.sum(known * image)
         length = float(xp.sqrt(xp.sum(image**2)))
-        value, residual = _largest_ritz(diagonals, off_diagonals, length)
+        tridiagonal = np.diag(diagonals) + np.diag(off_diagonals, 1) + np.diag(off_diagonals, -1)
+        values, vectors = np.linalg.eigh(tridiagonal)
+        value, residual = float(values[-1]), length * abs(float(vectors[-1, -1]))  # of the largest Ritz pair
         if residual <= tol * abs(value) or step + 1 == start.shape[0]:
             break
         vector = image / length
@@ -156,19 +153,10 @@ def largest_eigenvalue(
     return value + residual
 
 
-def _largest_ritz(diagonals: list[float], off_diagonals: list[float], length: float) -> tuple[float, float]:
-    """Return the largest eigenvalue of the tridiagonal Lanczos matrix and the residual of its vector."""
-    tridiagonal = np.diag(diagonals) + np.diag(off_diagonals, 1) + np.diag(off_diagonals, -1)
-    values, vectors = np.linalg.eigh(tridiagonal)
-    return float(values[-1]), length * abs(float(vectors[-1, -1]))
-
-
 def widest_gap(values: np.ndarray) -> int:
     """Return the number of ascending values, at least one, before the widest gap between two of them."""
     return len(values) if len(values) < 2 else int(np.argmax(np.diff(values))) + 1
 
-
-# ---------------------------------------------------------------------------------------------------- the eigenproblem
 
 LAPACK_UP_TO = 5000  # rows; up to there LAPACK solves matrices with slow products, and those that no iteration solves
 SLOW_PRODUCTS_FROM = 0.1  # share of stored entries from which products take about as long as LAPACK
@@ -197,9 +185,6 @@ class HasSpectralForm(Protocol):
 
     def spectral_form(self, kind: LaplacianKind) -> SpectralForm:
         """Return the eigenproblem of a Laplacian."""
-
-
-# -------------------------------------------------------------------------------------------------- the main function
 
 
 def smallest_eigenpairs(
@@ -265,7 +250,9 @@ def smallest_eigenpairs(
         raise InputError(message, f"choose at most {n}", code="too_many_eigenpairs", parameter="k", value=k, n_rows=n)
     empty = _empty_block(form)
     known = form.null_vectors(k) if form.null_vectors else empty
-    unit = _exact_unit(max(form.upper, -form.lower))
+    bound = max(form.upper, -form.lower)
+    # The scale of the weights becomes irrelevant; division by a power of two is exact.
+    unit = math.ldexp(1.0, math.frexp(bound)[1]) if bound > 0 else 1.0
     lower, upper = form.lower / unit, form.upper / unit
     max_residual = max(tol, ROUNDING_UNITS * eps(empty)) * 0.5 * max(upper, -lower)
     problem = EigenProblem(
@@ -285,11 +272,6 @@ EIGEN_CHECKS: dict[str, Check] = {  # of estimators with these parameters
 def eigen_options(estimator: Any) -> dict[str, Any]:
     """Return the parameters of an estimator under their names in `smallest_eigenpairs`."""
     return {"method": estimator.eigen_solver, "tol": estimator.eigen_tol, "max_iter": estimator.eigen_max_iter}
-
-
-def _exact_unit(bound: float) -> float:
-    """Return a unit that makes the scale of the weights irrelevant: division by a power of two is exact."""
-    return math.ldexp(1.0, math.frexp(bound)[1]) if bound > 0 else 1.0
 
 
 def _divide(matrix: Any, unit: float) -> Any:
@@ -384,9 +366,6 @@ def _finish(
     if form.row_scale is not None:
         vectors = vectors * form.row_scale[:, None]
     return EigenResult(values * unit, fix_signs(vectors), residuals * unit, iterations, converged, method)
-
-
-# ------------------------------------------------------------------------------------------- the generalised problem
 
 
 def generalized_eigenpairs(

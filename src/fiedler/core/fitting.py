@@ -45,8 +45,6 @@ T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
 Tick = Callable[..., None]
 
-# ---------------------------------------------------------------------------------------------------- methods of models
-
 # Modules with a function for each method of a class that takes Dask arrays, which are imported when they are needed;
 # those of `ANY_ESTIMATOR` are for all classes.
 MODULES = {
@@ -89,11 +87,7 @@ def block_version(estimator: Any, name: str) -> Callable[..., Any]:
 
 
 def fit_method(fit: Method) -> Method:
-    """Decorate the ``fit`` of an estimator.
-
-    It checks the parameters, calls the block version for a Dask array, reports progress and, if it fails, leaves the
-    model as it was.
-    """
+    """Decorate a ``fit``: check parameters, dispatch Dask arrays, report progress, restore the model if it fails."""
 
     @wraps(fit)
     def decorated(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
@@ -116,8 +110,6 @@ def restore_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-# ----------------------------------------------------------------------------------------------------------- interrupts
-
 # Python delivers Ctrl-C to the main thread alone. Other threads are told by a flag, which they check between the steps
 # of their computation: raising an exception inside them from outside could stop them in a library that is starting a
 # thread or holds a lock, which would then wait for ever.
@@ -125,10 +117,8 @@ _FLAG: ContextVar[Event | None] = ContextVar("fiedler_interrupt", default=None)
 
 
 def check_interrupt(n_steps: int = 1) -> None:
-    """Raise KeyboardInterrupt in a worker thread whose computation was interrupted or has failed in another thread.
-
-    Loops whose steps may take a tenth of a second call it in every step.
-    """
+    """Raise KeyboardInterrupt in a worker thread whose computation was interrupted or has failed in another thread."""
+    # Loops whose steps may take a tenth of a second call it in every step.
     flag = _FLAG.get()
     if flag is not None and flag.is_set():
         raise KeyboardInterrupt
@@ -148,8 +138,6 @@ def worker_thread(flag: Event) -> Iterator[None]:
     finally:
         _FLAG.reset(token)
 
-
-# --------------------------------------------------------------------------------------------------------------- stages
 
 LOG_SECONDS = 5.0  # between two lines of progress
 EVIDENCE_SECONDS = 1.0  # that the steps of a stage must have taken before the time left is estimated from them
@@ -312,10 +300,7 @@ def report_progress(estimator: Any) -> Iterator[None]:
 
 
 class ProgressPrinter:
-    """Prints the stages inside ``root`` on standard error: bars on a terminal if tqdm is installed, else lines.
-
-    Outermost stages of the same name in a row share a bar, or a line, which is repeated every few seconds.
-    """
+    """Prints stages inside ``root`` on standard error: bars on a terminal with tqdm, else a line every few seconds."""
 
     def __init__(self, title: str, root: Stage | None = None) -> None:
         self.title, self.root = title, root

@@ -130,11 +130,8 @@ def _fit_array_api(
 
 
 def _lowest_inertia(runs: Iterator[KMeansResult], resolution: float) -> KMeansResult:
-    """Return the first of the runs whose inertia is lowest up to ``resolution``.
-
-    Seedings that lead to the same partition have inertias that differ by rounding, which depends on the back end. The
-    numbering of their clusters differs too, so that a plain minimum would return different labels on each.
-    """
+    """Return the first of the runs whose inertia is lowest up to ``resolution``."""
+    # Inertias of equal partitions differ by rounding: a plain minimum would number clusters differently per back end.
     best = next(runs)
     for run in runs:
         if run.inertia < best.inertia - resolution:

@@ -34,10 +34,8 @@ def conjugate_gradient(
     max_iter: int = 1000,
     warns: bool = True,
 ) -> SolveResult:
-    """Solve A X = B for symmetric positive definite A by conjugate gradients, preconditioned by the diagonal of A.
-
-    ``product`` is X -> A X for (n, k) arrays, and ``tol`` is on ‖B - A X‖ / ‖B‖ of each column.
-    """
+    """Solve A X = B, A positive definite, by conjugate gradients, preconditioned by the diagonal of A."""
+    # ``product`` is X -> A X for (n, k) arrays, and ``tol`` is on ‖B - A X‖ / ‖B‖ of each column.
     xp = namespace(right)
     precondition = lambda R: R if diagonal is None else R / diagonal[:, None]  # noqa: E731
     dots = lambda U, V: xp.sum(U * V, axis=0)  # noqa: E731
@@ -143,10 +141,8 @@ def cholesky(matrices: Array) -> Array | None:
 
 
 def cholesky_or_nan(matrices: Array) -> Array:
-    """Return the lower Cholesky factors of (..., d, d) matrices, NaN (some or all) if one is not positive definite.
-
-    On an accelerator no value is read, so that work which follows can be sent before the factors are computed.
-    """
+    """Return the lower Cholesky factors of (..., d, d) matrices, NaN (some or all) if one is not positive definite."""
+    # On an accelerator no value is read, so that work which follows can be sent before the factors are computed.
     xp = namespace(matrices)
     if array_api_compat.is_torch_array(matrices):
         factors, failures = xp.linalg.cholesky_ex(matrices)
@@ -158,11 +154,8 @@ def cholesky_or_nan(matrices: Array) -> Array:
 
 
 def invert_lower_triangular(matrices: Array) -> Array:
-    """Invert lower triangular matrices (..., d, d) with a positive diagonal.
-
-    NumPy and torch have a routine for triangular matrices; the array API standard only a general solver, which takes
-    four times as long.
-    """
+    """Invert lower triangular matrices (..., d, d) with a positive diagonal."""
+    # The general solver of the array API standard takes four times as long as those of NumPy and torch.
     if array_api_compat.is_torch_array(matrices):
         return namespace(matrices).linalg.solve_triangular(matrices, identity(matrices), upper=False)
     if not is_numpy(matrices):
@@ -240,10 +233,8 @@ def _uses_tensor_cores(Z: Array) -> bool:
 
 @cache
 def _has_fast_tensor_cores(device: Any) -> bool:
-    """Whether six products of bfloat16 matrices are faster than one in single precision on a torch device.
-
-    Their sum must have single precision, which torch has offered since version 2.8.
-    """
+    """Whether six products of bfloat16 matrices are faster than one in single precision on a torch device."""
+    # Their sum must have single precision, which torch has offered since version 2.8.
     import torch
 
     has_sums = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 8)

@@ -22,8 +22,6 @@ from ..errors import NotEnoughMemoryError, ignore_warnings, ignored_warnings
 from .arrays import Array, is_numpy, itemsize, namespace, row_blocks
 from .fitting import check_interrupt, is_worker_thread, stage, worker_thread
 
-# -------------------------------------------------------------------------------------------------------------- memory
-
 CLEAR_REFS = Path("/proc/self/clear_refs")  # writing "5" to it resets the peak (Linux only)
 STATUS = Path("/proc/self/status")  # reports the peak as VmHWM, in KiB (Linux only)
 MEMORY_INFO = Path("/proc/meminfo")  # reports what the machine has left as MemAvailable, in KiB (Linux only)
@@ -41,10 +39,7 @@ def reset_peak_memory() -> None:
 
 
 def peak_memory_mb() -> int | None:
-    """Return the peak resident memory in MiB, or None if the operating system does not report it.
-
-    On Linux it is the peak since :func:`reset_peak_memory`, elsewhere that of the whole process.
-    """
+    """Return the peak resident memory in MiB (on Linux since :func:`reset_peak_memory`), or None if it is not known."""
     if (peak := _read_kib(STATUS, "VmHWM")) is not None:
         return round(peak / 2**20)
     try:
@@ -56,19 +51,13 @@ def peak_memory_mb() -> int | None:
 
 
 def available_memory() -> int | None:
-    """Return the bytes that this process can still allocate; None if the operating system does not report it (Linux).
-
-    They are what the machine has left or, if that is less, a control group of the process, such as a container.
-    """
+    """Return the bytes that the machine, or a control group of the process, has left; None if they are not known."""
     amounts = [_read_kib(MEMORY_INFO, "MemAvailable"), *(_left_in_group(folder) for folder in _group_folders())]
     return min((amount for amount in amounts if amount is not None), default=None)
 
 
 def check_memory(n_bytes: float, purpose: str, hint: str) -> None:
-    """Raise an error if an allocation of ``n_bytes`` would exceed the memory that is available.
-
-    Where the operating system does not report what is available, nothing is checked.
-    """
+    """Raise an error if ``n_bytes`` exceed the available memory, where the operating system reports it."""
     free = available_memory() if n_bytes >= MIN_CHECKED_BYTES else None
     if free is not None and n_bytes > free:
         problem = f"{purpose} needs about {n_bytes / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB is available"
@@ -85,10 +74,8 @@ def _read_kib(path: Path, name: str) -> int | None:
 
 
 def _group_folders() -> Iterator[Path]:
-    """Yield the folders of all memory groups of this process: its own and those above, each of which has a limit.
-
-    In a container the path may be that of the host; then only the top folder exists, which is the container's.
-    """
+    """Yield the folders of all memory groups of this process: its own and those above, each of which has a limit."""
+    # In a container the path may be that of the host; then only the top folder exists, which is the container's.
     try:
         lines = OWN_GROUPS.read_text().splitlines()
     except OSError:
@@ -127,8 +114,6 @@ MAX_BLOCK_ROWS, MAX_BLOCK_BYTES = 2**17, 2**26  # at most on average: a worker n
 CELLS_PER_BLOCK, MAX_CELLS = 8, 4096  # cells of nearby rows, of which blocks are made
 MAX_NODES, MAX_NODE_BYTES = 200_000, 2**28  # of a contracted graph on one machine, and of the means of its nodes
 
-
-# ------------------------------------------------------------------------------------------------------ blocks of rows
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -182,11 +167,7 @@ def _call_in_thread(work: Callable[[T], R], item: T, flag: Event, ignored: tuple
 
 
 def map_tasks(work: Callable[[T], R], items: Sequence[T], name: str, n_jobs: int | None = None) -> list[R]:
-    """Call ``work`` on a few items that take long, and report each as a step; return the results in order.
-
-    Each call uses a single BLAS and OpenMP thread. After an error or an interrupt, calls in other threads end at the
-    next `check_interrupt`.
-    """
+    """Call ``work`` on a few long items, in threads with one BLAS thread each; return the results in order."""
     with one_thread(), stage(name, len(items)) as tick:
         return _map_in_threads(work, items, effective_n_jobs(n_jobs), tick)
 
@@ -286,9 +267,6 @@ class _OneThread:
 
 @cache
 def one_thread() -> _OneThread:
-    """Return a context in which BLAS and OpenMP use one thread.
-
-    It is for work that runs in threads, or that consists of small products, k-means or decompositions: on a busy
-    machine the threads of such libraries mostly wait for each other, and they burn processor time while they wait.
-    """
+    """Return a context in which BLAS and OpenMP use one thread."""
+    # In threads, and for small products, the threads of these libraries mostly wait and burn processor time.
     return _OneThread()

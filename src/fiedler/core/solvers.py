@@ -114,22 +114,16 @@ class _Growth(NamedTuple):
 
 
 def _degree(growth_low: float, growth_wanted: float, gain: float, precision: float) -> int:
-    """Return the degree at which the filter amplifies the last wanted value by ``gain`` over the damped ones.
-
-    It is limited so that the amplification of the lowest value relative to the last wanted one does not exceed the
-    precision: rounding errors along the lowest vectors would then dominate the block.
-    """
+    """Return the degree at which the filter amplifies the last wanted value by ``gain`` over the damped ones."""
+    # It is limited: the lowest vectors' rounding errors, which are amplified more, would dominate the block.
     enough = math.acosh(max(gain, 2.0)) / max(growth_wanted, 1e-12)
     safe = math.log(0.01 / precision) / max(growth_low - growth_wanted, 1e-12)
     return max(2, math.ceil(min(enough, safe, MAX_DEGREE)))
 
 
 def _filter(problem: EigenProblem, block: Array, degree: int, low: float, cut: float) -> Array:
-    """Multiply by T_degree of the matrix, where [cut, upper] is mapped to [-1, 1], scaled to be 1 at ``low``.
-
-    The known vectors, which the polynomial amplifies most, are projected out again before their rounding errors have
-    grown a thousandfold.
-    """
+    """Multiply by T_degree of the matrix, where [cut, upper] is mapped to [-1, 1], scaled to be 1 at ``low``."""
+    # Known vectors are amplified most: they are projected out before their rounding errors grow a thousandfold.
     center, half_width = 0.5 * (problem.upper + cut), 0.5 * (problem.upper - cut)
     step = _shifted_product(problem.matrix, center, half_width)
     growth = _Growth(cut, problem.upper)(problem.lower)
@@ -230,10 +224,8 @@ def _arpack(problem: EigenProblem) -> tuple[Array, int]:
 
 
 def _shift_invert(problem: EigenProblem) -> tuple[Array, int]:
-    """Apply the Lanczos method to (A + shift)^-1 by sparse LU factors: few steps, but the factors can fill up.
-
-    Eigenvalues far below the shift have nearly the same inverse; if they do not converge, a smaller shift is tried.
-    """
+    """Apply the Lanczos method to (A + shift)^-1 by sparse LU factors: few steps, but the factors can fill up."""
+    # Eigenvalues far below the shift have nearly the same inverse; if they do not converge, a smaller one is tried.
     _check_on_host(problem, "shift_invert")
     if isinstance(problem.matrix, spla.LinearOperator):
         message = "the eigensolver 'shift_invert' needs the entries of the matrix, but an operator was given"

@@ -180,10 +180,7 @@ def densify_if_full(S: Sparse) -> Any:
 
 
 def matmul(S: Any, X: Array) -> Array:
-    """Return ``S @ X`` for a sparse or dense ``S`` and a dense ``X``.
-
-    The product of a SciPy matrix and an array of another library is computed on the host.
-    """
+    """Return ``S @ X`` for a sparse or dense ``S`` and a dense ``X``, on the host if only ``S`` is of SciPy."""
     if sp.issparse(S) and not is_numpy(X):
         return asarray_like(S @ to_numpy(X), X, dtype=X.dtype)
     if is_sparse(S) and not sp.issparse(S):
@@ -212,11 +209,8 @@ def _threaded_matmul(S: sp.csr_array, X: np.ndarray) -> np.ndarray:
 
 
 def reorder_for_locality(S: sp.csr_array) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
-    """Permute a symmetric matrix so that the entries of a row are close to the diagonal.
-
-    Products with a sparse matrix are limited by memory access. In reverse Cuthill-McKee order, which takes about the
-    time of one product to compute, they take half as long for 10,000 rows and a quarter for a million.
-    """
+    """Permute a symmetric matrix so that the entries of a row are close to the diagonal (reverse Cuthill-McKee)."""
+    # Products, limited by memory access, then take half as long for 10,000 rows and a quarter for a million.
     order = reverse_cuthill_mckee(S, symmetric_mode=True)
     matrix = S[order][:, order]
     matrix.sort_indices()

@@ -34,11 +34,7 @@ from ..graph.smoothing import link_degrees, replace_coincident_rows
 
 
 def drop_constant(vectors: Array, n_null: int, constant: Array) -> Array:
-    """Remove the trivial eigenvector from the null space.
-
-    The first ``n_null`` columns are rotated so that one of them has all of the overlap with ``constant`` (the constant
-    function, in the coordinates of the vectors), and that one is removed.
-    """
+    """Rotate the ``n_null`` null vectors so that one has all of the overlap with ``constant``, and remove that one."""
     xp = namespace(vectors)
     null = vectors[:, :n_null]
     overlap = to_numpy(null.T @ constant[:, None])
@@ -74,16 +70,8 @@ def eigenmap(graph: AffinityGraph, n_components: int, *, normalized: bool = True
     array([1.])
     """
     if n_components >= graph.n_nodes:
-        raise InputError(
-            f"n_components={n_components} must be less than the number of rows (n_samples={graph.n_nodes})",
-            f"choose at most {graph.n_nodes - 1}",
-            code="too_many_components",
-            parameter="n_components",
-            value=n_components,
-            n_samples=graph.n_nodes,
-            n_directions=graph.n_nodes - 1,
-            n_components=n_components,
-        )
+        problem = f"n_components={n_components} must be less than the number of rows (n_samples={graph.n_nodes})"
+        raise _too_many_components(problem, n_components, graph.n_nodes, graph.n_nodes - 1)
     n_trivial = 0 if graph.has_negative_weights else 1  # with negative weights the constant is not an eigenvector
     kind: LaplacianKind = "symmetric" if normalized else "combinatorial"
     pairs = smallest_eigenpairs(graph, n_components + n_trivial, kind=kind, **solver)
@@ -93,6 +81,12 @@ def eigenmap(graph: AffinityGraph, n_components: int, *, normalized: bool = True
     if n_trivial:
         vectors = drop_constant(vectors, min(graph.components()[0], n_components + 1), constant)
     return replace(pairs, values=pairs.values[n_trivial:], vectors=fix_signs(vectors / constant[:, None]))
+
+
+def _too_many_components(problem: str, n_components: int, n_samples: int, most: int) -> InputError:
+    fields = {"value": n_components, "n_samples": n_samples, "n_directions": most, "n_components": n_components}
+    hint = f"choose at most {most}"
+    return InputError(problem, hint, code="too_many_components", parameter="n_components", **fields)
 
 
 class _Eigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -223,7 +217,6 @@ class LaplacianEigenmaps(_Eigenmaps):
         return self._nystrom(X, self.embedding_, self.eigenvalues_, self._kind)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Hessian eigenmaps: minimise tr(Y'HY) subject to Y'Y = I and Y'1 = 0, H the Hessian operator [Donoho & Grimes 2003].
 #
 # On a manifold that is isometric to an open connected set of d-dimensional space, the functions without a Hessian are
@@ -331,17 +324,8 @@ class HessianEigenmaps(_Eigenmaps):
         rows = check_dense(X, estimator=self, min_samples=2)
         n_components, (n, n_features) = self.n_components, rows.shape
         if n_components > (most := min(n_features, n - 1)):
-            raise InputError(
-                f"n_components={n_components} is more than the {n_features} columns or the {n - 1} directions of the "
-                "rows",
-                f"choose at most {most}",
-                code="too_many_components",
-                parameter="n_components",
-                value=n_components,
-                n_samples=n,
-                n_directions=most,
-                n_components=n_components,
-            )
+            found = f"the {n_features} columns or the {n - 1} directions of the rows"
+            raise _too_many_components(f"n_components={n_components} is more than {found}", n_components, n, most)
         options = eigen_options(self)
         graph = self._build_graph(rows, y, validated=True)
         form = hessian_form(hessian(rows, graph, n_components))
@@ -371,10 +355,8 @@ class HessianEigenmaps(_Eigenmaps):
 
 
 def _split_off_constant(pairs: EigenResult) -> tuple[np.ndarray, np.ndarray]:
-    """Return values and vectors without the constant, which on a flat manifold is one of several null vectors.
-
-    Their eigenvalues are rounding errors, so that the constant can be in any place: its sum is not zero.
-    """
+    """Return values and vectors without the constant, which on a flat manifold is one of several null vectors."""
+    # Their eigenvalues are rounding errors, so that the constant can be in any place: its sum is not zero.
     values, vectors = to_numpy(pairs.values), to_numpy(pairs.vectors)
     constant = int(np.abs(vectors.sum(axis=0)).argmax())
     return np.delete(values, constant), np.delete(vectors, constant, axis=1)

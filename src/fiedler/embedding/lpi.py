@@ -85,10 +85,7 @@ EQUAL_ROWS_SPREAD = 1e-12  # share of the mean squared length, below which centr
 
 
 class CenteredRows(NamedTuple):
-    """Centred rows as a linear operator; a sparse matrix stays sparse and its shift is applied to products.
-
-    Without centring, ``origin`` and ``mean`` are zero.
-    """
+    """Rows minus ``mean`` (zero without centring) as an operator; for a sparse matrix, products are shifted instead."""
 
     X: Array
     transposed: Array  # X' in the format that multiplies fastest
@@ -158,9 +155,6 @@ class _LPIProblem(NamedTuple):
     center: bool = True
 
 
-# ------------------------------------------------------------------------------------------------------- the solvers
-
-
 def _svd(problem: _LPIProblem, n_components: int) -> LinearMap:
     """Solve Eq. 1 exactly, in the basis of the singular vectors of D^½X̂, for at most as many directions as the rank."""
     rows, root = problem.rows, namespace(problem.degrees).sqrt(problem.degrees)
@@ -202,10 +196,8 @@ def _regression(problem: _LPIProblem, n_components: int) -> LinearMap:
 
 
 def _eigenmap(problem: _LPIProblem, n_components: int) -> np.ndarray:
-    """Return the eigenmap on the nodes that have edges; the others have weight zero in D and lie at the origin.
-
-    Without centring, the trivial eigenvector, which is constant, is among the targets.
-    """
+    """Return the eigenmap on the nodes that have edges; the others have weight zero in D and lie at the origin."""
+    # Without centring, the trivial eigenvector, which is constant, is among the targets.
     graph, degrees = problem.graph, to_numpy(problem.graph.degrees)
     linked = np.flatnonzero(degrees > 0)
     if len(linked) < len(degrees):
@@ -293,9 +285,6 @@ def _check_sums(rows: Array, degrees: Array) -> None:
 
 
 LPI_SOLVERS = {"svd": _svd, "regression": _regression}
-
-
-# --------------------------------------------------------------------------------------------------------- the class
 
 
 class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -416,10 +405,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         weights: np.ndarray | None = None,
         pairs: PairwiseConstraints | None = None,
     ) -> Self:
-        """Fit to validated rows, which may have weights and pairs.
-
-        With ``allow_fewer``, there are fewer dimensions if the rows do not have enough.
-        """
+        """Fit to validated rows, with fewer dimensions if ``allow_fewer`` and the rows do not have enough."""
         # A disconnected graph is common for texts and for classes, and no reason to warn: the map connects it.
         recipe, rows = self._recipe(), self._scale(rows)
         graph, self._fit_recipe = build_affinity(recipe, rows, y, pairs)
@@ -511,10 +497,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return _LPIProblem(centered, graph, repel, degrees, alpha, float(self.tol), rng, bool(self.center))
 
     def _n_requested(self, recipe: Any, y: LabelsLike | None, n: int) -> int | None:
-        """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None.
-
-        Without centring, there is one more: the constant one.
-        """
+        """Return ``n_components`` or, for a graph of labels, the number of classes, minus one if centred; else None."""
         if self.n_components is not None:
             return self.n_components
         if y is None or not getattr(recipe, "uses_labels", False):

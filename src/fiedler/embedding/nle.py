@@ -82,10 +82,7 @@ from ..graph.weights import check_relative_weights, weigh_graph
 def multiplicative_update(
     Q: Array, numerator: Array, denominator: Array, *, epsilon: float, floor: float = 0.0, power: float = 0.5
 ) -> Array:
-    """Return Q ∘ (numerator / (denominator + epsilon))^power, with no entry below ``floor``.
-
-    Q stays non-negative, since every entry is multiplied by a non-negative ratio; zero would be absorbing.
-    """
+    """Return Q ∘ (numerator / (denominator + epsilon))^power, at least ``floor``, since zero would be absorbing."""
     xp = namespace(Q)
     ratio = numerator / (denominator + epsilon)
     updated = Q * (xp.sqrt(ratio) if power == 0.5 else ratio**power)
@@ -126,9 +123,6 @@ class NLERun:
         """Return the result with its clusters in the order of their first rows."""
         order = order_by_first_row(self.labels, self.Q.shape[1])
         return replace(self, labels=renumber(self.labels, order), Q=take_clusters(self.Q, order, axis=1))
-
-
-# --------------------------------------------------------------------------------------------------------- the update
 
 
 class Update:
@@ -209,9 +203,6 @@ def run_updates(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERu
         converged = same and moved < tol
     history = FitHistory(np.array(traces), True, {name: np.array(values) for name, values in terms.items()})
     return NLERun(best_labels, best_value, Q, history, n_iter, converged)
-
-
-# --------------------------------------------------------------------------------------------------------- the class
 
 
 class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -418,8 +409,6 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
             raise InputError(message, "fit with signed='split'", code="no_new_points")
         return self._links_to(X, self.embedding_)
 
-    # ------------------------------------------------------------------------------------------------- parts of the fit
-
     def _recipe(self) -> Any:
         """Return the graph parameter, or the default recipe; a matrix as a graph, whose weights may be negative."""
         if self.graph is None:
@@ -430,10 +419,7 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
     def _affinity(
         self, X: Any, y: Any, pairs: PairwiseConstraints | None
     ) -> tuple[AffinityGraph | LowRankAffinity, Array | None]:
-        """Return the graph on ``X``, ``X`` if it is one, or a factor from landmarks; and the rows, if there are any.
-
-        Pairs are added as edges.
-        """
+        """Return the graph on ``X`` (or ``X`` itself) with pairs as edges, or a factor from landmarks; and any rows."""
         recipe = self._recipe()
         if isinstance(recipe, LandmarkGraph) and not isinstance(X, AffinityGraph):
             if pairs is not None:

@@ -242,7 +242,6 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         return int(self.components_.shape[0])
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Directions of rows: y = (x - x̄) / ‖x - x̄‖, so that only the angle between centred rows counts.
 
 ROUNDING_ERRORS = 8  # of the rows, within which a row equals the mean

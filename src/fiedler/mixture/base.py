@@ -76,8 +76,6 @@ from .em import EMResult, Links, MixtureHooks, MixtureProblem, Step, make_links,
 from .operators import entropic_maximizer
 from .statistics import Statistics
 
-# --------------------------------------------------------------------------------------------------- first memberships
-
 
 def _kmeans_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
     return one_hot(kmeans(problem.Z, k, n_init=10, random_state=rng).labels, k, problem.Z)
@@ -102,25 +100,17 @@ def _random_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -
 
 def _nmf_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
     """Assign rows to their largest coefficient in X ≈ VU', V and U non-negative, with columns of U at length one."""
-    X = _nonnegative(problem.Z if problem.rows is None else problem.rows)
+    rows = problem.Z if problem.rows is None else problem.rows
+    X: Any = to_scipy(rows) if is_sparse(rows) else to_numpy(rows)
+    if (smallest := float(X.min())) < 0:
+        message = f"init='nmf' needs rows without negative entries; the smallest is {smallest:.3g}"
+        raise _invalid_init(message, "use another init, such as 'kmeans'")
     model = NMF(k, random_state=rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a start need not have converged
         V = model.fit_transform(X)
     labels = (V * np.linalg.norm(model.components_, axis=1)).argmax(axis=1)
     return one_hot(asarray_like(labels.astype(np.int64), problem.Z), k, problem.Z)
-
-
-def _nonnegative(X: Any) -> Any:
-    """Return the rows on the host, or raise an error if one has a negative entry."""
-    host = to_scipy(X) if is_sparse(X) else to_numpy(X)
-    smallest = float(host.min())
-    if smallest < 0:
-        raise _invalid_init(
-            f"init='nmf' needs rows without negative entries; the smallest is {smallest:.3g}",
-            "use another init, such as 'kmeans'",
-        )
-    return host
 
 
 STARTS = {
@@ -173,8 +163,6 @@ def known_memberships(y: Any, k: int, Z: Array, constraints: PairwiseConstraints
         labels = spread_over_groups(labels, constraints.groups)
     return None if labels is None else one_hot(labels, k, Z)
 
-
-# ------------------------------------------------------------------------------------------------------ the base class
 
 SHRINKAGE_RIDGE = 1e-6  # added to shrunken covariances, so that no component collapses to a repeated row
 
@@ -319,8 +307,6 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = self.pca is not None
         return tags
 
-    # ------------------------------------------------------------------------------------------------- steps of fit
-
     def _shrinks(self) -> bool:
         """Whether covariances are shrunken by the number of their rows."""
         return isinstance(self.ridge, str) and self.ridge == "oas"
@@ -375,10 +361,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return first_best(runs, lambda run: self._selection_score(run, problem.graph))
 
     def _selection_score(self, run: EMResult[Any], graph: AffinityGraph | None) -> Any:
-        """Return the value by which runs are compared: the objective, or modularity with ``init='auto'``.
-
-        Across kinds of start the likelihood would prefer those that suit the Gaussians.
-        """
+        """Return the value by which runs are compared: the objective, or modularity with ``init='auto'``."""
+        # Across kinds of start the likelihood would prefer those that suit the Gaussians.
         is_auto = isinstance(self.init, str) and self.init == "auto"
         return partition_quality(run.resp, graph) if is_auto else run.history.objective[-1]
 
@@ -420,8 +404,6 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self.history_, self.n_iter_, self.converged_ = best.history, best.n_iter, best.converged
         self.objective_ = float(best.history.objective[-1])
         self.likelihood_, self.penalty_ = (float(best.history[name][-1]) for name in ("likelihood", "penalty"))
-
-    # ------------------------------------------------------------------------------------------------ after the fit
 
     @dispatch_blocks
     def predict_proba(self, X: MatrixLike, *, use_graph: bool = False) -> Array:
@@ -526,13 +508,10 @@ def partition_quality(resp: Array, graph: AffinityGraph | None) -> tuple[int, fl
 
 
 def natural_lam(log_joint: Array, graph: AffinityGraph, counts: Array | None = None) -> float:
-    """Compute the λ at which a row's neighbours weigh as much as its densities.
-
-    A row whose neighbours are all in another cluster pays 2λ times its degree for staying in its own, and gains the
-    difference of the log-densities: so this is the median difference between the two best clusters over twice the mean
-    degree. Where nodes stand for ``counts`` rows each, median and mean are over the rows: the degree of a node is the
-    sum of those of its rows, and its margin is that of their mean log-densities.
-    """
+    """Compute the λ at which a row's neighbours weigh as much as its densities; nodes may stand for ``counts`` rows."""
+    # A row whose neighbours are all in another cluster pays 2λ times its degree for staying in its own, and gains the
+    # difference of the log-densities: so this is the median difference between the two best clusters over twice the
+    # mean degree, both over rows.
     n_rows = graph.n_nodes if counts is None else float(to_numpy(counts).sum())
     degree = float(to_numpy(graph.degrees).sum(dtype=np.float64)) / n_rows
     return median_margin(log_joint, counts) / (2 * degree) if degree > 0 else 0.0

@@ -89,9 +89,6 @@ class Gaussians(NamedTuple):
         return self._replace(**{name: take_clusters(getattr(self, name), order) for name in parts})
 
 
-# ------------------------------------------------------------------------------------------------- the four shapes
-
-
 class Full:
     """One matrix per component."""
 
@@ -120,10 +117,8 @@ class Full:
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
-        """Return the function from the result of `prepare_rows` to ‖(x - μ_k)'F_k‖², shape (b, k).
-
-        Differences have shape (k, d, b): their squares are added along the middle axis, over contiguous memory.
-        """
+        """Return the function from the result of `prepare_rows` to ‖(x - μ_k)'F_k‖², shape (b, k)."""
+        # Differences have shape (k, d, b): their squares are added along the middle axis, over contiguous memory.
         xp, (k, d) = namespace(means), means.shape
         stacked = xp.reshape(xp.matrix_transpose(factors), (k * d, d))
         whiten = affine_map(stacked, -xp.reshape(means[:, None, :] @ factors, (k * d,)))
@@ -332,9 +327,6 @@ Shape = type[Full] | type[Diag]
 SHAPES: dict[str, Shape] = {"full": Full, "tied": Tied, "diag": Diag, "spherical": Spherical}
 
 
-# ------------------------------------------------------------------------------------------ estimates and densities
-
-
 def estimate(
     X: Array,
     weights: Array,
@@ -393,10 +385,8 @@ def gaussians(
 def _unchecked_gaussians(
     statistics: Statistics, *, kind: str, ridge: float, shrinks: bool, mass: Array | None
 ) -> Gaussians:
-    """Compute the components; factors are NaN where a covariance is not positive definite.
-
-    No value is read from the device, which would wait for the sums before it is sent the rest of the work.
-    """
+    """Compute the components; factors are NaN where a covariance is not positive definite."""
+    # No value is read from the device, which would wait for the sums before it is sent the rest of the work.
     shape, xp = SHAPES[kind], namespace(statistics.counts)
     counts, means = xp.where(statistics.counts > 0, statistics.counts, 1), statistics.means
     mass = statistics.counts if mass is None else mass
@@ -407,10 +397,8 @@ def _unchecked_gaussians(
 
 
 def _cancellation(statistics: Statistics, model: Gaussians) -> float:
-    """Compute the factor by which a relative error of E[x_a²] grows in Σ: the largest (Σ⁻¹)_aa E[x_a²].
-
-    It is infinite if a component has no rows, and NaN or infinite if a covariance is not positive definite.
-    """
+    """Compute the factor by which a relative error of E[x_a²] grows in Σ: the largest (Σ⁻¹)_aa E[x_a²]."""
+    # Infinite if a component has no rows, NaN or infinite if a covariance is not positive definite.
     shape, xp, d = SHAPES[model.kind], namespace(model.means), model.means.shape[1]
     squares = shape.variances(model.covariances) + statistics.means**2
     factors = shape.precisions(model.factors, d) * squares
@@ -418,10 +406,8 @@ def _cancellation(statistics: Statistics, model: Gaussians) -> float:
 
 
 def prepare(X: Array, *, kind: str, origin: Array) -> Array | None:
-    """Return all rows as the products of `log_joint` need them; None where blocks of rows are prepared in turn.
-
-    That is on the host, for other types than full covariances, and for very many rows.
-    """
+    """Return all rows as the products of `log_joint` need them; None where blocks of rows are prepared in turn."""
+    # That is on the host, for other types than full covariances, and for very many rows.
     shape = SHAPES[kind]
     if is_on_host(X) or not shape.forms_differences or X.shape[0] * prepared_bytes(X.shape[1]) > MAX_PREPARED_BYTES:
         return None
@@ -455,10 +441,8 @@ def log_joint(X: Array, model: Gaussians, prepared: Array | None = None) -> Arra
 
 
 def mean_log_joint(statistics: Statistics, model: Gaussians) -> Array:
-    """Compute the mean of `log_joint` over the rows of each group, shape (m, k).
-
-    The mean of (x - μ)'Σ⁻¹(x - μ) is tr Σ⁻¹M - 2 m'Σ⁻¹μ + μ'Σ⁻¹μ, with m = E[x] and M = E[xx'] in the group.
-    """
+    """Compute the mean of `log_joint` over the rows of each group, shape (m, k)."""
+    # The mean of (x - μ)'Σ⁻¹(x - μ) is tr Σ⁻¹M - 2 m'Σ⁻¹μ + μ'Σ⁻¹μ, with m = E[x] and M = E[xx'] in the group.
     shape, xp = SHAPES[model.kind], namespace(model.means)
     means = model.means - statistics.origin
     counts = xp.where(statistics.counts > 0, statistics.counts, 1)[:, None]

@@ -155,9 +155,6 @@ def memberships_converged(steps: Sequence[Step], tol: float) -> bool:
     return steps[-1].change <= tol
 
 
-# ------------------------------------------------------------- the problem of a fit, and the hooks of the plain mixture
-
-
 @dataclass(frozen=True, eq=False)
 class MixtureProblem:
     """The inputs of a fit."""
@@ -382,10 +379,7 @@ def group_links(constraints: PairwiseConstraints | None, groups: np.ndarray, ref
 
 
 def median_margin(log_joint: Array, counts: Array | None = None) -> float:
-    """Compute the median difference between the two largest joint log-densities of a row; 0 for a single cluster.
-
-    With ``counts`` every row is repeated that many times.
-    """
+    """Compute the median gap of a row's two largest log-densities, with ``counts`` copies of it; 0 for one cluster."""
     if log_joint.shape[1] == 1:
         return 0.0
     top_two = np.partition(log_joint, -2, axis=1)[:, -2:] if is_numpy(log_joint) else -smallest_k(-log_joint, 2)[0]

@@ -62,9 +62,6 @@ LAM_TRIAL_ITERATIONS = 50  # iterations of EM with each value of the grid
 SMALLEST_ROW_WEIGHT = 1e-8  # of the largest: a row of weight zero follows its neighbours, with almost no entropy
 
 
-# ------------------------------------------------------------------------------------------- hooks: the evidence bound
-
-
 @dataclass(frozen=True, eq=False)
 class _SmoothedState(EMState):
     """Adds the product AQ: the score needs it, and the next step begins with it."""
@@ -139,10 +136,7 @@ def _positive_weights(sample_weight: Array | None) -> Array | float:
 def smoothing_step(
     log_joint: Array, resp: Array, penalty_gradient: Array, bound: Array, row_weight: Array | float = 1.0
 ) -> Array:
-    """Take one Q-step, which never lowers J.
-
-    ``penalty_gradient`` is λAQ, half the gradient of the penalty; ``bound`` is λ times the bound on A, shape (n, 1).
-    """
+    """Take one Q-step, which never lowers J; the gradient is λAQ, and ``bound`` λ times that on A, shape (n, 1)."""
 
     def step(log_joint: Array, resp: Array, penalty_gradient: Array, bound: Array) -> Array:
         return entropic_maximizer(log_joint + 2 * (bound * resp - penalty_gradient), 2 * bound)
@@ -154,9 +148,6 @@ def evidence_bound(q: Array, log_joint: Array) -> Array:
     """Compute Σ_k q_k (log α_k p_k - log q_k) for every row."""
     xp = namespace(q)
     return xp.sum(q * (xp.where(q > 0, log_joint, 0) - safe_log(q)), axis=1)
-
-
-# --------------------------------------------------------------------------------------- hooks: readings of the paper
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,10 +186,8 @@ class _Regularized(MixtureHooks[_RegularizedState]):
         return replace(state, resp=resp, likelihood=likelihood, penalty=penalty)
 
     def score(self, log_joint: Array, state: _RegularizedState, last_resp: Array) -> Step:
-        """Return the likelihood of the refitted components minus the penalty of the smoothed memberships.
-
-        The penalty of Eq. 6 is that of the posterior at these components, which another E-step would give.
-        """
+        """Return the likelihood of the refitted components minus the penalty of the smoothed memberships."""
+        # The penalty of Eq. 6 is that of the posterior at these components, which another E-step would give.
         likelihood, penalty = state.likelihood, state.penalty
         return Step(likelihood - penalty, likelihood, penalty, self.problem.mean_change(state.resp, last_resp))
 
@@ -303,9 +292,6 @@ MEMBERSHIP_SOLVERS: dict[str, Callable[[LapGMM, MixtureProblem, float], MixtureH
     "in_place": _Printed.build,
     "anchored": _Anchored.build,
 }
-
-
-# --------------------------------------------------------------------------------------------------------- the class
 
 
 class LapGMM(BaseMixture):
@@ -439,11 +425,9 @@ class LapGMM(BaseMixture):
         quality: Callable[[EMResult[Any]], tuple[int, float]],
         discard: Callable[[EMResult[Any]], None] | None = None,
     ) -> EMResult[Any]:
-        """Try the values of the grid for `LAM_TRIAL_ITERATIONS` iterations each and continue the best run.
-
-        The best run has the most clusters and, among those, the highest modularity. The search stops after two values
-        in a row that lose clusters: larger ones seldom bring them back. ``discard`` is called on the other runs.
-        """
+        """Try the values of the grid for `LAM_TRIAL_ITERATIONS` iterations each and continue the best run."""
+        # It has the most clusters and, among those, the highest modularity. The search stops after two values in a row
+        # that lose clusters: larger ones seldom bring them back. ``discard`` is called on the other runs.
         limits = self._limits()
         max_iter = limits.pop("max_iter")
         runs, failures = [], []

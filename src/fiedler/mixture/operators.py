@@ -24,8 +24,6 @@ from ..graph.operators import hessian
 from ..graph.smoothing import heat_flow, iterate
 from .em import Links
 
-# --------------------------------------------------------------------------- the problem of one row in a smoothing step
-
 
 def entropic_maximizer(a: Array, b: Array) -> Array:
     """Maximise q'a - ½ b ‖q‖² - q' log q over the simplex, row by row, with b ≥ 0 of shape (n, 1); 0 gives the softmax.
@@ -50,11 +48,8 @@ def entropic_maximizer(a: Array, b: Array) -> Array:
 
 
 def _solve_rows(a: Array, b: Array, n_newton: int = 100) -> Array:
-    """Solve the stationarity equations and Σ_k q_k = 1 by Newton's method in (log q, ν) jointly.
-
-    u + b exp(u) is convex and increasing in u = log q. Started from upper bounds of u, for a ν at which the largest
-    entry alone would be 1, the steps approach the solution from one side.
-    """
+    """Solve the stationarity equations and Σ_k q_k = 1 by Newton's method in (log q, ν) jointly."""
+    # u + b exp(u) is convex and increasing in u = log q: from upper bounds of u the steps approach from one side.
     xp = namespace(a)
     tol = 8 * eps(a)
     nu, u = -b, _upper_bound(a + b, b)
@@ -81,8 +76,6 @@ def _upper_bound(s: Array, b: Array) -> Array:
     return xp.where((t > -20) & (b > 0) & (bound < s), bound, s)
 
 
-# ------------------------------------------------------------------------------------------------------- the operators
-
 SMALLEST_DEGREE = 1e-300  # a mean degree by which to divide, for graphs without edges
 HESSIAN_DIMENSIONS = 2  # of the manifold, or the columns of the rows if there are fewer
 MAX_DENSE_ROWS = 512  # rows up to which all eigenvalues of a matrix are computed, by LAPACK
@@ -102,9 +95,6 @@ def make_smoother(operator: Any, graph: AffinityGraph, reference: Array, links: 
     else:
         smoother = choose(OPERATORS, operator, option="operator")(graph, reference)
     return smoother if links is None else _with_pairs(smoother, links, graph)
-
-
-# --------------------------------------------------------------------------------------------- operators of the graph
 
 
 def laplacian_smoother(graph: AffinityGraph, reference: Array) -> Smoother:
@@ -168,14 +158,8 @@ def _with_pairs(smoother: Smoother, links: Links, graph: AffinityGraph) -> Smoot
     return Smoother(lambda F: smoother.apply(F) - scale * links.linked_sum(F), smoother.bound + scale * links.total)
 
 
-# ------------------------------------------------------------------------------------------------- a matrix as operator
-
-
 def from_matrix(matrix: Any, reference: Array) -> Smoother:
-    """Use a symmetric positive semidefinite matrix, bounded by its absolute row sums.
-
-    diag(c) - A is diagonally dominant for c_i = Σ_j |a_ij|, and so positive semidefinite (Gershgorin).
-    """
+    """Use a symmetric positive semidefinite matrix, bounded by its absolute row sums (Gershgorin)."""
     A = check_operator(matrix, reference.shape[0])
     bound = asarray_like(np.asarray(abs(A).sum(axis=1)).reshape(-1, 1), reference, dtype=reference.dtype)
     if sp.issparse(A):
@@ -224,11 +208,8 @@ def _numbers(matrix: Any) -> Any:
 
 
 def _smallest_eigenvalue(A: Any) -> float:
-    """Bound the smallest eigenvalue from below by Gershgorin's discs if that shows it is not negative; else compute it.
-
-    Large matrices are checked by Lanczos' method, which approaches the value from above: a positive semidefinite matrix
-    is never rejected.
-    """
+    """Bound the smallest eigenvalue by Gershgorin's discs if that shows it is not negative; else compute it."""
+    # Lanczos approaches it from above, so that no large positive semidefinite matrix is rejected.
     lower, upper = spectral_bounds(A)
     if lower >= 0:
         return lower

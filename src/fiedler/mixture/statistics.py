@@ -95,9 +95,6 @@ def squared_sums(second_moments: Array) -> Array:
     return second_moments if second_moments.ndim == 2 else namespace(second_moments).linalg.diagonal(second_moments)
 
 
-# -------------------------------------------------------------------------------------------------- groups of rows
-
-
 def group_statistics(
     X: Array,
     groups: Array,
@@ -107,11 +104,8 @@ def group_statistics(
     origin: Array | None = None,
     weights: np.ndarray | None = None,
 ) -> Statistics:
-    """Compute the statistics of groups of rows, in double precision.
-
-    Rows are ordered by group and divided into chunks of equal length, filled up with zeros; the chunks of a block are
-    multiplied together, so that thousands of small groups take one call.
-    """
+    """Compute the statistics of groups of rows, in double precision."""
+    # Rows are ordered by group and cut into chunks of equal length, so that thousands of groups take one call.
     xp, d, host = namespace(X), X.shape[1], to_numpy(groups)
     origin = mean_origin(X) if origin is None else origin
     n_groups = int(host.max()) + 1 if n_groups is None else n_groups
@@ -150,9 +144,6 @@ def group_statistics(
         for values, terms in zip(total, (part.counts, part.sums, part.second_moments)):
             values[start:stop, ...] += terms
     return Statistics(*total, origin)
-
-
-# --------------------------------------------------------------------------------------------------- weighted rows
 
 
 @cache
@@ -215,9 +206,6 @@ def weighted_statistics(X: Array, weights: Array, *, kind: str, origin: Array, d
     parts = (slice(start, min(start + width, n)) for start in range(0, n, width))
     counts, first, second = (sum(part) for part in zip(*map_blocks(sums, parts, X)))
     return Statistics(counts, first, second, origin)
-
-
-# ----------------------------------------------------------------------------------------------------- blocks of rows
 
 
 def component_blocks(X: Array, k: int, part: slice | None = None, *, row_bytes: int = 0) -> Iterator[slice]:

@@ -252,8 +252,6 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_is_fitted(self)
         return convert_rows(check_dense(X, estimator=self, reset=False), self.metric_) @ self.metric_.T
 
-    # ---------------------------------------------------------------------------------------------------- computation
-
     def _build(self, X: Array, y: LabelsLike | None = None, constraints: ConstraintsLike = None) -> AffinityGraph:
         """:meth:`build` for validated rows."""
         return self._learn(X, y, constraints).graph
@@ -279,14 +277,14 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
             check_complete_graph(X.shape[0], X)
         rng = check_seed(self.random_state)
         pairs = _combine_constraints(X, y, constraints, rng)
-        rows = _standardize(X, rng)
-        objective = self._objective(rows.X, pairs, recipes[0])
+        rows, axes = _standardize(X, rng)
+        objective = self._objective(rows, pairs, recipes[0])
         scale, candidates = self._minimize(objective)
-        embeddings = {penalty: objective.metric.embed(run.theta, rows.X) for penalty, run in candidates.items()}
+        embeddings = {penalty: objective.metric.embed(run.theta, rows) for penalty, run in candidates.items()}
         ranking = None if self._learns_from_pairs() else ranking_from_pairs(pairs, rng)
         selected = _select_graph(embeddings, recipes, ranking)
         descent = candidates[selected.penalty]
-        metric = objective.metric.matrix(descent.theta, rows.X) @ rows.axes
+        metric = objective.metric.matrix(descent.theta, rows) @ axes
         graph = self._finish(selected, metric, pairs)
         return _Learned(metric, graph, pairs, selected.penalty, scale, selected.evidence, descent)
 
@@ -379,9 +377,6 @@ class _Learned(NamedTuple):
     descent: DescentResult
 
 
-# ----------------------------------------------------------------------------------------------------- rows and weights
-
-
 def _combine_constraints(
     X: Array, y: LabelsLike | None, constraints: ConstraintsLike, rng: np.random.RandomState
 ) -> PairwiseConstraints:
@@ -396,18 +391,10 @@ def _combine_constraints(
     return PairwiseConstraints(must_link, np.concatenate([pairs.cannot_link, from_labels.cannot_link]), n)
 
 
-class _StandardizedRows(NamedTuple):
-    """Rows that are centred, rotated and divided by the median distance, with the matrix that maps the originals."""
-
-    X: Array
-    axes: Array  # (r, d): new = axes @ (old - mean)
-
-
-def _standardize(X: Array, rng: np.random.RandomState) -> _StandardizedRows:
-    """Scale the rows to a median distance of one, so that A₀ = I; with more features than rows, rotate into their span.
-
-    The objective depends only on Euclidean distances, so the rotation changes nothing but the cost.
-    """
+def _standardize(X: Array, rng: np.random.RandomState) -> tuple[Array, Array]:
+    """Scale the rows to a median distance of one, so that A₀ = I; with fewer rows than features, use their span."""
+    # Returns the new rows and the axes, new = axes @ (old - mean). The objective depends only on distances, so the
+    # rotation changes nothing but the cost.
     xp, n = namespace(X), X.shape[0]
     sample = X if n <= FULL_GRAPH_MAX_ROWS else take_rows(X, np.sort(rng.permutation(n)[:1000]))
     distances = to_numpy(pairwise_distances(sample, sample))
@@ -418,7 +405,7 @@ def _standardize(X: Array, rng: np.random.RandomState) -> _StandardizedRows:
     centered = X - xp.mean(X, axis=0)[None, :]
     rotate = X.shape[1] > n
     axes = (xp.linalg.svd(centered, full_matrices=False)[2] if rotate else feature_identity(X)) / median
-    return _StandardizedRows(centered @ axes.T, axes)
+    return centered @ axes.T, axes
 
 
 def _in_learned_metric(recipe: FullGraph | KNNGraph) -> FullGraph | KNNGraph:
@@ -448,9 +435,6 @@ def _balanced_weights(pairs: np.ndarray, n: int) -> np.ndarray:
     """Return 1/m_i + 1/m_j for every pair, m_i the number of pairs at row i."""
     counts = np.maximum(np.bincount(pairs.ravel(), minlength=n), 1)
     return (1 / counts[pairs]).sum(axis=1)
-
-
-# --------------------------------------------------------------------------------------------------- selection by pairs
 
 
 class _SelectedGraph(NamedTuple):

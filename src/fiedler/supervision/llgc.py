@@ -32,8 +32,6 @@ from ..graph.operators import power_of_degrees
 from ..graph.recipes import learns_from_constraints, self_tuned
 from ..graph.smoothing import link_degrees, replace_coincident_rows, spread
 
-# ----------------------------------------------------------------------------------------------------- label spreading
-
 # Label spreading F = (I - αS)⁻¹ Y, S = D^-½WD^-½, accurate in every row [Zhou et al. 2004, Eq. 4].
 #
 # F decays exponentially with the distance to the labels, while the tolerance of an iteration is relative to the largest
@@ -72,7 +70,9 @@ def _extend_outwards(
 ) -> SolveResult:
     """Continue a solution, step by step, to rows where it is smaller than the error of the largest entries."""
     xp, apply_walk = namespace(Y), _walk_operator(graph, alpha, Y)
-    reachable = asarray_like(in_labeled_component(Y, graph), Y, dtype=Y.dtype)[:, None]
+    _, component = graph.components()
+    labeled = to_numpy(xp.sum(Y, axis=1)) > 0
+    reachable = asarray_like(np.isin(component, component[labeled]), Y, dtype=Y.dtype)[:, None]
     F, iterations, converged = result.solution, result.iterations, result.converged
     right_norm, accurate = _max_column_norm(Y), xp.zeros_like(reachable)
     for _ in range(MAX_OUTWARD_STEPS):
@@ -114,16 +114,6 @@ def _solve_restricted(
 def _max_column_norm(Y: Array) -> float:
     xp = namespace(Y)
     return float(xp.max(xp.sqrt(xp.sum(Y * Y, axis=0))))
-
-
-def in_labeled_component(Y: Array, graph: AffinityGraph) -> np.ndarray:
-    """Whether each row is in a connected component with at least one labelled row."""
-    _, component = graph.components()
-    labeled = to_numpy(namespace(Y).sum(Y, axis=1)) > 0
-    return np.isin(component, component[labeled])
-
-
-# --------------------------------------------------------------------------------------------------------- the class
 
 
 def normalize_class_mass(F: Array, proportions: Array) -> Array:
@@ -256,7 +246,10 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         if graph.has_negative_weights:
             problem = "the graph has negative weights, but LLGC requires non-negative weights"
             raise InputError(problem, "build the graph without signed=True", code="negative_weights")
-        known, codes = self._encode_labels(y, graph.n_nodes)
+        known, labels = known_labels(y, graph.n_nodes)
+        check_any_label(known)
+        check_classes(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         reference = graph.degrees
         Y = np.zeros((graph.n_nodes, len(self.classes_)))
         Y[known, codes] = 1
@@ -289,18 +282,8 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return the class of each new point; -1 where no label reaches."""
         return self._decode(to_numpy(self._distributions(X)))
 
-    # ---------------------------------------------------------------------------------------------------- computation
-
     def _recipe(self) -> GraphLike:
         return self_tuned() if self.graph is None else self.graph
-
-    def _encode_labels(self, y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return which rows have a label, and their labels as positions in ``classes_``."""
-        known, labels = known_labels(y, n)
-        check_any_label(known)
-        check_classes(labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        return known, codes
 
     def _distributions(self, X: MatrixLike) -> Array:
         """Return the label distributions at new points; zeros where no label reaches."""

@@ -40,8 +40,6 @@ from .llgc import spread_labels
 
 PairWeight: TypeAlias = float | np.ndarray  # one weight for all pairs of a kind, or one per pair
 
-# ------------------------------------------------------------------------------------------------------- weight layouts
-
 
 class DenseWeights:
     """Weights of all pairs, stored as an (n, n) array."""
@@ -139,11 +137,7 @@ def coefficients(
     neighbors: sp.csr_array,
     lam: float,
 ) -> sp.csr_array:
-    """Return C, with the weights of the pairs and λ for the neighbourhoods. [learned_laplacian, Eq. 8]
-
-    ``weights`` are those of the must-links and of the cannot-links, a number or one per pair. ``neighbors`` has a one
-    at (i, j) if j is among the nearest neighbours of i.
-    """
+    """Return C, with the weights of the two kinds of pairs and λ for the neighbourhoods. [learned_laplacian, Eq. 8]"""
     total = 0.5 * lam * (neighbors + neighbors.T)
     for pairs, weight, sign in ((must_link, weights[0], 0.5), (cannot_link, weights[1], -0.5)):
         values = sign * np.broadcast_to(np.asarray(weight, dtype=np.float64), len(pairs))
@@ -152,15 +146,11 @@ def coefficients(
     return to_scipy(total)
 
 
-# -------------------------------------------------------------------------------------------------------------- metrics
-
-
 class Metric(NamedTuple):
-    """A family of matrices A(θ): the start of θ, A itself, XA', and dQ/dθ from Z.
+    """A family of matrices A(θ): the start of θ, A itself, XA', and dQ/dθ from Z."""
 
-    Z is (diag(M1) - M)X with w_ij r_i/d_i in place of the symmetric ½ w_ij (r_i/d_i + r_j/d_j), which saves a product:
-    the symmetric part of X'Z is the same.
-    """
+    # Z is (diag(M1) - M)X with w_ij r_i/d_i in place of the symmetric ½ w_ij (r_i/d_i + r_j/d_j), which saves a
+    # product: the symmetric part of X'Z is the same.
 
     start: Callable[[Array, int], Array]
     matrix: Callable[[Array, Array], Array]
@@ -199,9 +189,6 @@ METRIC_FAMILIES = {
         gradient=lambda theta, X, Z: -4 * theta * namespace(X).sum(X * Z),
     ),
 }
-
-
-# ------------------------------------------------------------------------------------------------------------ objective
 
 
 def _may_overflow() -> np.errstate:
@@ -295,8 +282,6 @@ class LaplacianObjective(NamedTuple):
         return W, degrees, self.layout.at_pairs(W), scaling
 
 
-# ---------------------------------------------------------------------------------------------------------- minimisers
-
 # Minimisers of the learned Laplacian's objective: the doubling rule of the paper, and two with a penalty.
 #
 # L-BFGS uses the gradient alone. Levenberg-Marquardt, which the paper names (section III-C), uses that the objective is
@@ -322,11 +307,8 @@ ValueAndGradient = Callable[[Array], tuple[float, Array]]
 
 
 def doubling_descent(evaluate: ValueAndGradient, theta: Array, *, max_iter: int, rate: float = 1.0) -> DescentResult:
-    """Minimise by gradient steps with the doubling rule. [learned_laplacian, Fig. 1]
-
-    The rate doubles after a step that does not increase Q; otherwise the step is undone and the rate halves. There are
-    ``max_iter`` steps, including those undone.
-    """
+    """Minimise by at most ``max_iter`` gradient steps with the doubling rule. [learned_laplacian, Fig. 1]"""
+    # The rate doubles after a step that does not increase Q; otherwise the step is undone and the rate halves.
     value, gradient = evaluate(theta)
     values, rates, n_failures = [value], [rate], 0
     with stage("descent", max_iter) as tick:
@@ -349,10 +331,8 @@ def doubling_descent(evaluate: ValueAndGradient, theta: Array, *, max_iter: int,
 def penalized_lbfgs(
     evaluate: ValueAndGradient, center: Array, *, max_iter: int, penalty: float, unit: float, start: Array | None = None
 ) -> DescentResult:
-    """Minimise Q + penalty · unit · ‖θ - θ₀‖²/‖θ₀‖² by L-BFGS, with θ₀ = ``center``, from ``start`` (default θ₀).
-
-    Without the penalty, Q overfits the pairs.
-    """
+    """Minimise Q + penalty · unit · ‖θ - θ₀‖²/‖θ₀‖² by L-BFGS, with θ₀ = ``center``, from ``start`` (default θ₀)."""
+    # Without the penalty, Q overfits the pairs.
     flat_start = to_numpy(center if start is None else start).astype(np.float64).ravel()
     flat_center = to_numpy(center).astype(np.float64).ravel()
     weight = penalty * unit / float(flat_center @ flat_center)
@@ -392,12 +372,9 @@ def levenberg_marquardt(
     unit: float,
     start: Array | None = None,
 ) -> DescentResult:
-    """Minimise the same objective as :func:`penalized_lbfgs` by the Levenberg-Marquardt algorithm.
-
-    A step solves (J'J + (ω + μ)I) δ = -(J'r + ω(θ - θ₀)), with ω the weight of the penalty. It is undone, and the
-    damping μ raised, if the objective rises; μ falls the more, the better the linear model predicted the decrease
-    [Nielsen 1999]. There are at most ``max_iter`` steps, including those undone.
-    """
+    """Minimise the same objective as :func:`penalized_lbfgs` by at most ``max_iter`` steps of Levenberg-Marquardt."""
+    # A step solves (J'J + (ω + μ)I) δ = -(J'r + ω(θ - θ₀)), with ω the weight of the penalty. It is undone, and the
+    # damping μ raised, if Q rises; μ falls the more, the better the model predicted the decrease [Nielsen 1999].
     xp = namespace(center)
     weight = penalty * unit / float(xp.sum(center * center))
     theta = center if start is None else start
@@ -408,7 +385,7 @@ def levenberg_marquardt(
     values, penalties, n_failures, converged = [value], [value - at.loss], 0, False
     with stage("descent", max_iter, at_most=True) as tick:
         while len(values) <= max_iter and not converged:
-            step = _solve_roughly(_normal_product(at, weight + damping), -gradient)
+            step = _solve_roughly(at, weight + damping, -gradient)
             predicted = damping * float(xp.sum(step * step)) - float(xp.sum(gradient * step))
             new_at, new_offset = residuals(theta + step), theta + step - center
             new_value = new_at.loss + weight * float(xp.sum(new_offset * new_offset))
@@ -429,11 +406,6 @@ def levenberg_marquardt(
     return DescentResult(theta, history, len(values) - 1, converged, n_failures)
 
 
-def _normal_product(at: Residuals, shift: float) -> Callable[[Array], Array]:
-    """Return the product of J'J + shift · I with an array."""
-    return lambda v: at.adjoint(at.forward(v)) + shift * v
-
-
 def _curvature(at: Residuals, direction: Array) -> float:
     """Return v'J'Jv / v'v; 1 for v = 0."""
     xp = namespace(direction)
@@ -441,12 +413,17 @@ def _curvature(at: Residuals, direction: Array) -> float:
     return float(xp.sum(at.forward(direction) ** 2)) / length if length > 0 else 1.0
 
 
-def _solve_roughly(product: Callable[[Array], Array], target: Array) -> Array:
-    """Solve Av = b approximately, for a positive definite A and arrays of any shape."""
+def _solve_roughly(at: Residuals, shift: float, target: Array) -> Array:
+    """Solve (J'J + shift · I) v = b approximately, for arrays of any shape."""
     xp, shape = namespace(target), target.shape
     column = xp.reshape(target, (-1, 1))
+
+    def product(v: Array) -> Array:
+        v = xp.reshape(v, shape)
+        return xp.reshape(at.adjoint(at.forward(v)) + shift * v, (-1, 1))
+
     solved = conjugate_gradient(
-        lambda v: xp.reshape(product(xp.reshape(v, shape)), (-1, 1)), column, start=xp.zeros_like(column),
+        product, column, start=xp.zeros_like(column),
         tol=INNER_TOL, max_iter=min(MAX_INNER_ITERATIONS, 2 * math.prod(shape)), warns=False,
     )  # fmt: skip
     return xp.reshape(solved.solution, shape)
@@ -469,8 +446,6 @@ def best_scale(value: Callable[[float], float], *, log_min: float = -2.0, log_ma
     return float(np.exp(result.x))
 
 
-# -------------------------------------------------------------------------------------------------- selection by pairs
-
 # Score a graph by held-out labels and pairs: how often a row is closer to must-linked than to cannot-linked rows.
 #
 # The score is one AUC per row, so differences between graphs have a standard error.
@@ -480,10 +455,7 @@ DIFFUSION_ALPHA = 0.99  # α of the diffusion that measures closeness
 
 
 class PairRanking(NamedTuple):
-    """Queries and candidates: m rows with both kinds of links, among r constrained rows.
-
-    Every query should be closer to its positives (must-linked rows) than to its negatives (cannot-linked rows).
-    """
+    """Rows with both kinds of links; a query should be closer to its positives (must-links) than to its negatives."""
 
     rows: np.ndarray  # (r,) row numbers
     queries: np.ndarray  # (m,) positions of the queries among the r
@@ -507,10 +479,8 @@ def ranking_from_pairs(pairs: PairwiseConstraints, rng: np.random.RandomState) -
 
 
 def ranking_auc(graph: AffinityGraph, ranking: PairRanking) -> np.ndarray:
-    """Return one AUC per query: the share of (positive, negative) pairs in which the positive is closer by diffusion.
-
-    The affinity is that of label spreading, K = (I - αS)⁻¹, with the diagonal scaled to one.
-    """
+    """Return one AUC per query: the share of (positive, negative) pairs whose positive is closer by diffusion."""
+    # The affinity is that of label spreading, K = (I - αS)⁻¹, with the diagonal scaled to one.
     indicators = np.zeros((graph.n_nodes, len(ranking.rows)))
     indicators[ranking.rows, np.arange(len(ranking.rows))] = 1
     Y = asarray_like(indicators, graph.degrees, dtype=graph.degrees.dtype)
@@ -534,15 +504,7 @@ def _auc(positives: np.ndarray, negatives: np.ndarray) -> float:
 
 
 def select_strongest_penalty(scores: dict[float, np.ndarray]) -> float:
-    """Return the first penalty whose scores are as good as the best ones, within one standard error.
-
-    ``scores`` contains one array of AUCs per penalty, from the strongest penalty to the weakest.
-    """
+    """Return the first penalty, strongest first, whose AUCs are within one standard error of the best ones."""
     best = max(scores.values(), key=np.mean)
-    return next(penalty for penalty, auc in scores.items() if _within_one_standard_error(auc, best))
-
-
-def _within_one_standard_error(auc: np.ndarray, best: np.ndarray) -> bool:
-    """Whether the mean shortfall, row by row, is at most its standard error."""
-    shortfall = best - auc
-    return bool(shortfall.mean() <= shortfall.std() / math.sqrt(len(shortfall)) + 1e-12)
+    shortfalls = {penalty: best - auc for penalty, auc in scores.items()}  # row by row
+    return next(penalty for penalty, gap in shortfalls.items() if gap.mean() <= gap.std() / math.sqrt(len(gap)) + 1e-12)

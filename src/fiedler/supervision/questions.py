@@ -18,7 +18,6 @@ from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints, split_by_sign
 from ..graph.smoothing import resolvent
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Suggest pairs to ask a person about: those whose answer is most uncertain, among typical rows.
 #
 # An edge (i, j) of the graph joins similar rows. With memberships q the model gives them the probability p = q_i'q_j of
@@ -143,9 +142,6 @@ def _select_spaced_pairs(
             excluded[row] = True
             excluded[W.indices[entries][nearest]] = True
     return np.array(selected, dtype=np.int64).reshape(-1, 2)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 class ConstrainedKFold:
