@@ -106,7 +106,7 @@ def main(starts=64):
     scores = {
         "largest membership, complete graph": 1 - model.memberships_.max(axis=1),
         "degree, five neighbours": -np.asarray(sparse.graph_.degrees),
-        "outlier_scores_, five neighbours": sparse.outlier_scores_,
+        "outlier_score_, five neighbours": sparse.outlier_score_,
     }
     print(f"{name}: accuracy on the thirty members {clustering_accuracy(y, model.labels_[:30]):.2f}")
     for label, score in scores.items():

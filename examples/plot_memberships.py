@@ -36,9 +36,9 @@ display.ax_.set_xlabel("zeros, ones, fours, outliers (-1)")
 # %%
 # The outlier score is high for rows with low confidence or with weak connections.
 
-order = np.argsort(model.outlier_scores_)[::-1]
+order = np.argsort(model.outlier_score_)[::-1]
 print(f"{(classes[order[:10]] == -1).sum()} of the ten highest scores are outliers")
 figure, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
-ax.bar(range(40), model.outlier_scores_, color=np.where(classes < 0, "#d55e00", "#0072b2"))
+ax.bar(range(40), model.outlier_score_, color=np.where(classes < 0, "#d55e00", "#0072b2"))
 ax.set(xlabel="row (outliers in red)", ylabel="outlier score")
 plt.show()

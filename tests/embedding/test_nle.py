@@ -326,7 +326,7 @@ def test_renumbering_large_graphs_does_not_change_the_result(loops, rng, monkeyp
     renumbered = clone(model).fit(graph)
     assert_array_equal(renumbered.labels_, plain.labels_)
     assert_allclose(renumbered.embedding_, plain.embedding_, rtol=1e-6, atol=1e-9)
-    assert_allclose(renumbered.outlier_scores_, plain.outlier_scores_, rtol=1e-6, atol=1e-9)
+    assert_allclose(renumbered.outlier_score_, plain.outlier_score_, rtol=1e-6, atol=1e-9)
     assert renumbered.graph_ is graph
     spectral = NLE(3, random_state=0).fit(graph)
     assert adjusted_rand_index(spectral.labels_, np.repeat([0, 1, 2], 20)) > 0.8
@@ -392,8 +392,8 @@ def test_signed_weights_may_cancel_in_every_row():
 def test_signed_graphs_give_valid_memberships_and_scores(signed, rng):
     X = rng.normal(size=(40, 3))
     model = NLE(2, FullGraph("dot", signed=True), signed=signed, random_state=0).fit(X)
-    assert (model.outlier_scores_ >= 0).all()
-    assert (model.outlier_scores_ <= 1).all()
+    assert (model.outlier_score_ >= 0).all()
+    assert (model.outlier_score_ <= 1).all()
     if signed == "split":
         shares = model.transform(rng.normal(size=(30, 3)))
         assert (shares >= 0).all()
@@ -422,7 +422,7 @@ def test_outliers_have_high_scores(rng):
         [np.repeat(6 * np.eye(3), 30, axis=0) + rng.normal(size=(90, 3)), rng.normal(scale=6, size=(9, 3))]
     )
     model = NLE(3, KNNGraph(8, weight="heat"), cut="ncut", random_state=0).fit(X)
-    scores = model.outlier_scores_
+    scores = model.outlier_score_
     assert (scores >= 0).all()
     assert (scores <= 1).all()
     assert scores[90:].mean() > scores[:90].mean() + 0.2

@@ -49,7 +49,7 @@ from .fitting import (
     expected_cost,
     fit,
     format_agreement,
-    is_own,
+    is_import_path,
     label_scores,
     parse_n_clusters,
     read_rows,
@@ -480,7 +480,7 @@ def _parse_methods(text: str) -> list[str]:
     if not names:
         raise InputError("--methods is empty", f"choose some of {', '.join(methods())}", code="invalid_parameter")
     for name in names:
-        import_class(name) if is_own(name) else choose(methods(), name, option="methods")
+        import_class(name) if is_import_path(name) else choose(methods(), name, option="methods")
     return names
 
 

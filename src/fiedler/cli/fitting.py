@@ -137,7 +137,7 @@ def naming_texts_without_terms(data: Input, rows_without_terms: Callable[[], np.
         warn(problem, hint, code="no_known_terms", n_documents=len(names), row_names=names)
 
 
-def is_own(method: str) -> bool:
+def is_import_path(method: str) -> bool:
     """Whether a method is the class of another package, as in ``sklearn.cluster:KMeans``."""
     return ":" in method
 
@@ -149,7 +149,7 @@ def make_clusterer(
 
     Further options that are not None must be parameters of the estimator.
     """
-    estimator = import_class(method) if is_own(method) else methods()[method].load()
+    estimator = import_class(method) if is_import_path(method) else methods()[method].load()
     params = {"n_clusters": n_clusters, "random_state": seed, "pca": n_principal_components(rows), "effort": effort}
     accepted = inspect.signature(estimator).parameters
     for name, value in options.items():
@@ -309,13 +309,13 @@ def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]
 
 def takes_weights(method: str) -> bool:
     """Whether a method weighs rows."""
-    estimator = import_class(method) if is_own(method) else methods()[method].load()
+    estimator = import_class(method) if is_import_path(method) else methods()[method].load()
     return has_fit_parameter(estimator, "sample_weight")
 
 
 def accepts(method: str, supervision: str) -> bool:
     """Whether a method learns from 'labels' of some rows, or from 'pairs'."""
-    options = None if is_own(method) else methods()[method].method
+    options = None if is_import_path(method) else methods()[method].method
     return options is not None and supervision in options.supervision
 
 

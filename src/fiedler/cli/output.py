@@ -37,7 +37,7 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a
 # Exceptions that other libraries raise for unusable data; their own text is shown.
 EXPECTED = (ValueError, TypeError, OSError, RuntimeError, ImportError)
 
-# The options of the running command. Those of the names of parameters are found by them, as --use-rep for use_rep.
+# The options of the running command; the parameter use_rep is called --use-rep if that is one of them.
 COMMAND_OPTIONS: ContextVar[frozenset[str]] = ContextVar("COMMAND_OPTIONS", default=frozenset())
 
 # What parameters of the library are called on the command line, where they have another name.
@@ -112,7 +112,7 @@ def printable(text: str) -> str:
 
 
 def _in_options(error: FiedlerError | FiedlerWarning) -> str:
-    """Return the sentence of an error with options for parameters, without advice that needs others than there are."""
+    """Return the sentence of an error with options for parameters, without advice about options that the command lacks."""
     options, parameter = COMMAND_OPTIONS.get(), error.fields.get("parameter")
     names = {name[2:].replace("-", "_"): name for name in options if name.startswith("--") and name != "--weight"}
     names |= {name: option for name, option in OPTIONS.items() if option in options or not option.startswith("-")}

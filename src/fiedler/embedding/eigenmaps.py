@@ -221,7 +221,7 @@ class LaplacianEigenmaps(_Eigenmaps):
 #
 # On a manifold that is isometric to an open connected set of d-dimensional space, the functions without a Hessian are
 # the affine ones, so that the d solutions are the isometric coordinates up to an affine map. Unlike Laplacian
-# eigenmaps, this also holds if the set is not convex, for example if it has a hole. [`fiedler.graph.hessian`]
+# eigenmaps, this also holds if the set is not convex, for example if it has a hole. See `fiedler.graph.hessian`.
 
 DEFAULT_NEIGHBORS = 12  # of the default graph, or what a quadratic function needs if that is more
 

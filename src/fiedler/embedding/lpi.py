@@ -17,7 +17,7 @@ eigenmap of the graph, restricted to functions that are linear in the terms. The
   ``svd`` when there are as many independent terms as documents (Theorem 2).
 
 With pairs [lpi, section 6, question 3], must-links are edges of S, and cannot-links a graph of their own, whose
-Laplacian L⁻ is in the denominator, as in `graph.repulsion`:
+Laplacian L⁻ is in the denominator, as in `graph.cuts.cannot_link_eigenpairs`:
 
     X̂LX̂'a = λX̂(D + L⁻)X̂'a,   equivalently   X̂(S + L⁻)X̂'a = (1-λ)X̂(D + L⁻)X̂'a
 

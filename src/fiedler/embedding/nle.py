@@ -257,7 +257,7 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
         The number of updates of the best start.
     converged_ : bool
         Whether the best start met ``tol``.
-    outlier_scores_ : array of shape (n_samples,)
+    outlier_score_ : array of shape (n_samples,)
         Scores between 0 and 1: one minus the confidence of the membership (0 for equal shares, 1 for a single cluster)
         times the degree relative to the median degree, at most 1. Points that are similar to few others, or that
         belong equally to several clusters, have high scores.
@@ -481,7 +481,7 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
         self.n_iter_, self.converged_, self.graph_ = best.n_iter, best.converged, graph
         degrees = problem.degrees if isinstance(graph, LowRankAffinity) else graph.degrees
         degrees = asarray_like(to_numpy(degrees), best.Q, dtype=best.Q.dtype)
-        self.outlier_scores_ = outlier_scores(self.memberships_, degrees)
+        self.outlier_score_ = outlier_scores(self.memberships_, degrees)
 
     @property
     def _n_features_out(self) -> int:

@@ -177,11 +177,16 @@ def _estimate_blocks(n: int, d: int, k: int, itemsize: int, nnz: float | None, n
     n_blocks = max(1, math.ceil(max(n / MAX_BLOCK_ROWS, n * d * itemsize / MAX_BLOCK_BYTES)))
     n_nodes = min(n, MAX_NODES, MAX_NODE_BYTES // (d * itemsize))
     overhead = 0.34 * n_blocks + 0.002 * n_blocks**2  # of tasks, and of reading a part of every file in every block
-    in_blocks, client = slowness() * n * (1e-4 + 2.2e-6 * d + 1e-6 * k) + overhead, slowness() * 1.8e-4 * n_nodes
+    block_seconds, client_seconds = (
+        slowness() * n * (1e-4 + 2.2e-6 * d + 1e-6 * k) + overhead,
+        slowness() * 1.8e-4 * n_nodes,
+    )
     worker_bytes = 3e8 + n / n_blocks * (6 * d * itemsize + 2600 + 20 * k)
     peak = round(n_workers * worker_bytes + 4e8 + 8000 * n_nodes)
     data, disk = n * d * itemsize, round(n * (3 * d * itemsize + 520 + 6.5 * k * itemsize))
-    return FitCost(n, d, k, in_blocks / n_workers + client, in_blocks + client, peak, data, n_workers, disk)
+    return FitCost(
+        n, d, k, block_seconds / n_workers + client_seconds, block_seconds + client_seconds, peak, data, n_workers, disk
+    )
 
 
 @cache

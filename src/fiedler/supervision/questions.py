@@ -1,4 +1,16 @@
-"""Cross-validation with pairwise constraints."""
+"""Questions to a person about pairs of rows, and cross-validation with their answers.
+
+The pairs to ask about are those whose answer is most uncertain, among typical rows.
+
+An edge (i, j) of the graph joins similar rows. With memberships q the model gives them the probability p = q_i'q_j of
+belonging together; the answer is most informative where the entropy of p is largest, at the boundary between
+clusters, and least informative at outliers, which resemble few other rows. So edges are ranked by
+
+    H(q_i'q_j) · min(1, d_i/d̃, d_j/d̃),    d̃ the median degree,
+
+and selected from the top. Rows that were selected, and their nearest neighbours, are not selected again, since they
+would have the same answer.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +29,6 @@ from ..errors import InputError, InputTypeError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints, split_by_sign
 from ..graph.smoothing import resolvent
-
-# Suggest pairs to ask a person about: those whose answer is most uncertain, among typical rows.
-#
-# An edge (i, j) of the graph joins similar rows. With memberships q the model gives them the probability p = q_i'q_j of
-# belonging together; the answer is most informative where the entropy of p is largest, at the boundary between
-# clusters, and least informative at outliers, which resemble few other rows. So edges are ranked by
-#
-#     H(q_i'q_j) · min(1, d_i/d̃, d_j/d̃),    d̃ the median degree,
-#
-# and selected from the top. Rows that were selected, and their nearest neighbours, are not selected again, since they
-# would have the same answer.
 
 MAX_RANKED_EDGES = 2_000_000  # of a larger graph only the heaviest edges are ranked
 N_EXCLUDED_NEIGHBORS = 8  # nearest neighbours of a selected row that are not selected any more
