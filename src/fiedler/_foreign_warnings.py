@@ -1,4 +1,4 @@
-"""Ignore warnings of other libraries that repeat what the result reports, and keep the filters of :mod:`warnings` as they are.
+"""Ignore warnings of other libraries that repeat what the result reports, and keep the filters of :mod:`warnings`.
 
 :class:`warnings.catch_warnings`, which scikit-learn uses whenever it validates an array, saves and restores a list that
 all threads share. If two threads overlap, the one that leaves last restores what the other had changed, and the filters

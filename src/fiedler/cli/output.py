@@ -112,7 +112,7 @@ def printable(text: str) -> str:
 
 
 def _in_options(error: FiedlerError | FiedlerWarning) -> str:
-    """Return the sentence of an error with options for parameters, without advice about options that the command lacks."""
+    """Return the sentence of an error with options for parameters, without advice about options that are missing."""
     options, parameter = COMMAND_OPTIONS.get(), error.fields.get("parameter")
     names = {name[2:].replace("-", "_"): name for name in options if name.startswith("--") and name != "--weight"}
     names |= {name: option for name, option in OPTIONS.items() if option in options or not option.startswith("-")}
@@ -148,8 +148,6 @@ def _is_usable(advice: str, options: frozenset[str]) -> bool:
     named = OPTION_NAME.findall(OF_ANOTHER_COMMAND.sub("", advice))
     return options.issuperset(named) if named else not PYTHON.search(re.sub(QUOTED, "", advice))
 
-
-# ---------------------------------------------------------------------------------------------------------------------
 
 DEFAULT_WIDTH = 200  # characters per line where no terminal sets a width
 MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
