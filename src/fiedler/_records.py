@@ -49,9 +49,8 @@ class FitHistory(Mapping[str, np.ndarray]):
         terms = {name: np.asarray(values, dtype=np.float64) for name, values in self.terms.items()}
         for name, values in {"iterations": iterations, **terms}.items():
             if values.shape != objective.shape:
-                raise InputError(
-                    f"{name} has {len(values)} values, but the objective has {len(objective)}", code="wrong_length"
-                )
+                problem = f"{name} has {len(values)} values, but the objective has {len(objective)}"
+                raise InputError(problem, code="wrong_length")
         for name, value in (("objective", objective), ("terms", terms), ("iterations", iterations)):
             object.__setattr__(self, name, value)
 

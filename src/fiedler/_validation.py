@@ -40,9 +40,8 @@ def import_class(name: str) -> type:
     finally:
         sys.path.pop()
     if not (isinstance(found, type) and hasattr(found, "fit")):
-        raise InputError(
-            f"{name!r} is not a class with a method fit", "give an estimator", code="not_an_estimator", value=name
-        )
+        problem = f"{name!r} is not a class with a method fit"
+        raise InputError(problem, "give an estimator", code="not_an_estimator", value=name)
     return found
 
 
@@ -128,9 +127,8 @@ def _finite(value: object) -> float | None:
 
 
 def _invalid(name: str, expected: str, value: object) -> InputError:
-    return InputError(
-        f"{name} must be {expected}; got {shown(value)}", code="invalid_parameter", parameter=name, value=value
-    )
+    problem = f"{name} must be {expected}; got {shown(value)}"
+    return InputError(problem, code="invalid_parameter", parameter=name, value=value)
 
 
 def check_seed(random_state: object, name: str = "random_state") -> np.random.RandomState:
@@ -358,9 +356,8 @@ def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> 
         problem = "sparse tensors are accepted as graphs, not as data"
         raise InputError(problem, "pass X as a dense tensor or as a SciPy CSR matrix", code="sparse_tensor")
     if X.ndim != 2:
-        raise InputError(
-            f"X must have two dimensions (samples, features); got shape {tuple(X.shape)}", code="wrong_shape"
-        )
+        problem = f"X must have two dimensions (samples, features); got shape {tuple(X.shape)}"
+        raise InputError(problem, code="wrong_shape")
     n_samples, n_features = X.shape
     if n_samples < min_samples or n_features < 1:
         problem = f"X has n_samples={n_samples} and n_features={n_features}; at least {min_samples} and 1 are required"
@@ -389,9 +386,8 @@ def check_labels(labels: Any, name: str = "labels", *, n_samples: int | None = N
     try:
         array = np.asarray(labels)
     except (ValueError, TypeError, RuntimeError):  # a ragged list, or a tensor that NumPy cannot read
-        raise InputError(
-            f"{name} must have one label per sample; got {shown(labels)}", code="wrong_shape", parameter=name
-        ) from None
+        problem = f"{name} must have one label per sample; got {shown(labels)}"
+        raise InputError(problem, code="wrong_shape", parameter=name) from None
     if array.ndim != 1 or array.size == 0:
         problem = f"{name} must be a non-empty 1-D array with one label per sample; got shape {array.shape}"
         raise InputError(problem, code="wrong_shape", parameter=name)

@@ -52,9 +52,8 @@ def as_host_matrix(W: Any) -> sp.csr_array:
         problem = f"an affinity matrix must be square and numeric; got shape {host.shape}, dtype {host.dtype}"
         raise InputError(problem, code="invalid_affinity")
     if host.shape[0] != host.shape[1] or host.shape[0] == 0:
-        raise InputError(
-            f"an affinity matrix must be square, with one row per node; got shape {host.shape}", code="invalid_affinity"
-        )
+        problem = f"an affinity matrix must be square, with one row per node; got shape {host.shape}"
+        raise InputError(problem, code="invalid_affinity")
     host = sp.csr_array(host, dtype=np.float32 if host.dtype == np.float32 else np.float64)
     return filter_entries(host, (row_indices(host) != host.indices))
 
@@ -71,9 +70,8 @@ def foreign_reference(W: Any) -> Array | None:
 def check_affinity(W: sp.csr_array, *, signed: bool) -> None:
     """Raise an error unless ``W`` is finite, symmetric, and non-negative or signed."""
     if not np.isfinite(W.data).all():
-        raise InputError(
-            "the affinity matrix contains NaN or infinity", "remove or fill those entries first", code="not_finite"
-        )
+        problem = "the affinity matrix contains NaN or infinity"
+        raise InputError(problem, "remove or fill those entries first", code="not_finite")
     if W.nnz == 0:
         return
     if not _largest(W) <= MAX_SHARE * np.finfo(W.dtype).max:

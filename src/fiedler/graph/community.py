@@ -305,16 +305,14 @@ def modularity(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, resolut
     """
     graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
     if graph.has_negative_weights:
-        raise InputError(
-            "modularity is defined for non-negative weights, but the graph has negative ones", code="negative_weights"
-        )
+        problem = "modularity is defined for non-negative weights, but the graph has negative ones"
+        raise InputError(problem, code="negative_weights")
     codes = consecutive(check_node_labels(labels, graph.n_nodes))
     volumes = np.bincount(codes, to_numpy(graph.degrees))
     total = float(volumes.sum())
     if total <= 0:
-        raise InputError(
-            "the graph has no edges, so its modularity is undefined", "use more neighbours", code="no_edges"
-        )
+        problem = "the graph has no edges, so its modularity is undefined"
+        raise InputError(problem, "use more neighbours", code="no_edges")
     data, columns, _ = csr_parts(graph.weights)
     xp, placed = namespace(data), asarray_like(codes, data)
     same = xp.take(placed, row_indices(graph.weights)) == xp.take(placed, columns)

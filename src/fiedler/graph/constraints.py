@@ -193,9 +193,8 @@ class PairwiseConstraints:
             row_of = {name.strip(): row for row, name in enumerate(names) if counts[name] == 1}.__getitem__
         lines = _read_csv(path)
         if not lines or [cell.strip() for cell in lines[0]] != ["first", "second", "kind"]:
-            raise FileFormatError(
-                f"{str(path)!r} must begin with the line first,second,kind", code="pairs_file_header", file=str(path)
-            )
+            problem = f"{str(path)!r} must begin with the line first,second,kind"
+            raise FileFormatError(problem, code="pairs_file_header", file=str(path))
         pairs: dict[str, list[tuple[int, int]]] = {kind: [] for kind in KINDS}
         for number, cells in enumerate(lines[1:], start=2):
             try:
@@ -366,14 +365,10 @@ def check_constraints(constraints: ConstraintsLike, X: Any) -> PairwiseConstrain
         raise InputTypeError(problem, code="invalid_constraints", parameter="constraints")
     n_samples = int(X.n_nodes if hasattr(X, "n_nodes") else _num_samples(X))
     if constraints.n_samples != n_samples:
-        raise InputError(
-            f"the constraints refer to {constraints.n_samples} rows, but X has {n_samples}",
-            "in cross-validation pass constraints=pairs.per_row(), for a part of the rows pairs.subset(rows)",
-            code="constraints_size_mismatch",
-            parameter="constraints",
-            value=constraints.n_samples,
-            n_samples=n_samples,
-        )
+        problem = f"the constraints refer to {constraints.n_samples} rows, but X has {n_samples}"
+        hint = "in cross-validation pass constraints=pairs.per_row(), for a part of the rows pairs.subset(rows)"
+        fields = {"parameter": "constraints", "value": constraints.n_samples, "n_samples": n_samples}
+        raise InputError(problem, hint, code="constraints_size_mismatch", **fields)
     return constraints
 
 
@@ -400,9 +395,8 @@ def _as_pairs(pairs: Any, kind: str, n: int) -> np.ndarray:
     try:
         array = to_numpy(pairs) if hasattr(pairs, "shape") else np.asarray(list(pairs))
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name} must be a list of pairs of row numbers; got {shown(pairs)}", code="invalid_pairs", parameter=name
-        ) from error
+        problem = f"{name} must be a list of pairs of row numbers; got {shown(pairs)}"
+        raise InputError(problem, code="invalid_pairs", parameter=name) from error
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":

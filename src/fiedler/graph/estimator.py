@@ -132,6 +132,7 @@ def warn_if_disconnected(graph: AffinityGraph) -> None:
         f"the graph has {n_components} connected components (sizes {shown}): each "
         "has its own zero eigenvalue, and no cluster can span two of them"
     )
+    problem = problem
     warn(
         problem,
         (

@@ -321,14 +321,10 @@ class LandmarkGraph(BaseEstimator):
             raise InputError(problem, hint, code="sparse_not_supported")
         choose(KERNELS, self.weight, option="weight")
         if self.weight in ("local", "binary"):
-            raise InputError(
-                f"weight={self.weight!r} is not a function of two rows",
-                "use 'heat', 'dot', 'polynomial' or 'cosine'",
-                code="unknown_option",
-                parameter="weight",
-                value=self.weight,
-                options=["heat", "dot", "polynomial", "cosine"],
-            )
+            problem = f"weight={self.weight!r} is not a function of two rows"
+            fields = {"value": self.weight, "options": ["heat", "dot", "polynomial", "cosine"]}
+            hint = "use 'heat', 'dot', 'polynomial' or 'cosine'"
+            raise InputError(problem, hint, code="unknown_option", parameter="weight", **fields)
         size = min(check_int(self.n_landmarks, "n_landmarks", minimum=2), X.shape[0])
         xp = namespace(X)
         chosen = np.sort(check_seed(self.random_state).permutation(X.shape[0])[:size])

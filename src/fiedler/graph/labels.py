@@ -111,9 +111,8 @@ def as_column(y: Any) -> Any:
     if getattr(y, "ndim", 1) != 2:
         return y
     if y.shape[1] != 1 or sp.issparse(y):
-        raise InputError(
-            f"y must have one label per row; got shape {tuple(y.shape)}", code="wrong_shape", parameter="y"
-        )
+        problem = f"y must have one label per row; got shape {tuple(y.shape)}"
+        raise InputError(problem, code="wrong_shape", parameter="y")
     return column_or_1d(y, warn=True)
 
 

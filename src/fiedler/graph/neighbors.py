@@ -72,14 +72,9 @@ def k_nearest(
         return from_transformer(method, X, queries)
     n_candidates = X.shape[0] - (queries is None)
     if n_neighbors > n_candidates:
-        raise InputError(
-            f"n_neighbors={n_neighbors} needs more rows than there are (n_samples={X.shape[0]})",
-            f"choose at most {n_candidates}",
-            code="too_few_rows_for_neighbors",
-            parameter="n_neighbors",
-            n_neighbors=n_neighbors,
-            n_samples=X.shape[0],
-        )
+        problem = f"n_neighbors={n_neighbors} needs more rows than there are (n_samples={X.shape[0]})"
+        fields = {"parameter": "n_neighbors", "n_neighbors": n_neighbors, "n_samples": X.shape[0]}
+        raise InputError(problem, f"choose at most {n_candidates}", code="too_few_rows_for_neighbors", **fields)
     n_jobs = check_n_jobs(n_jobs)
     X, queries, to_metric = _as_euclidean(X, queries, metric)
     if method == "auto":
@@ -188,6 +183,7 @@ def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -
     """Return the neighbours found by a scikit-learn neighbours transformer (or a compatible object) as edges."""
     if isinstance(transformer, type) or not hasattr(transformer, "fit_transform") or is_foreign(X):
         problem = f"{shown(transformer)} cannot search for neighbours of this data"
+        problem = problem
         raise InputTypeError(
             problem,
             (

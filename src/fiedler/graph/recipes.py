@@ -485,6 +485,7 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
     if is_sparse(graph) or isinstance(graph, list) or (hasattr(graph, "shape") and not isinstance(graph, type)):
         return _check_n_nodes(AffinityGraph.from_matrix(graph), X), graph
     problem = f"graph={shown(graph)} is not a graph"
+    problem = problem
     raise InputTypeError(
         problem,
         (

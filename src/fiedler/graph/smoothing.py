@@ -177,9 +177,8 @@ def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8
 def _anchored(P: Array, graph: AffinityGraph, gamma: float, *, tol: float, max_iter: int) -> SolveResult:
     """Return the resolvent with the number of iterations and whether they converged."""
     if not (isinstance(gamma, numbers.Real) and 0 <= gamma < 1):
-        raise InputError(
-            f"gamma must be in [0, 1); got {shown(gamma)}", code="invalid_parameter", parameter="gamma", value=gamma
-        )
+        problem = f"gamma must be in [0, 1); got {shown(gamma)}"
+        raise InputError(problem, code="invalid_parameter", parameter="gamma", value=gamma)
     if graph.signed:
         raise InputError("the resolvent needs non-negative weights, but the graph is signed", code="signed_graph")
     degrees = (

@@ -130,9 +130,8 @@ def csv_table(content: str, name: str) -> Table:
     Rows of another length than the header raise an error, since values would be lost or shifted.
     """
     if "\0" in content:
-        raise FileFormatError(
-            f"{name!r} is not a table: it contains binary data", "save it as CSV", code="binary_file", file=name
-        )
+        problem = f"{name!r} is not a table: it contains binary data"
+        raise FileFormatError(problem, "save it as CSV", code="binary_file", file=name)
     if content.startswith("sep="):  # a line that tells Excel the delimiter
         content = content.partition("\n")[2]
     unquoted_header = re.sub(r'"[^"]*"', "", content.partition("\n")[0])  # quoted text contains no delimiter
@@ -191,9 +190,8 @@ def checked_header(header: Sequence[str], name: str, is_used: Sequence[bool] | N
     named = [title for title in header if title]
     counts_columns = len(named) < len(header) and named == [str(i) for i in range(len(named))]
     if named and all(is_number(title) for title in named) and not counts_columns:
-        raise FileFormatError(
-            f"{name!r} begins with numbers instead of column names", "add a line of names", code="no_header", file=name
-        )
+        problem = f"{name!r} begins with numbers instead of column names"
+        raise FileFormatError(problem, "add a line of names", code="no_header", file=name)
     titles = [title or f"column {i}" for i, title in enumerate(header, 1)] if len(header) > 1 else list(header)
     used = is_used or [True] * len(header)
     unnamed = [title for title, given, is_used in zip(titles, header, used) if is_used and not given]
@@ -208,9 +206,8 @@ def checked_header(header: Sequence[str], name: str, is_used: Sequence[bool] | N
         )
     title, count = Counter(titles).most_common(1)[0] if titles else ("", 0)
     if count > 1:
-        raise FileFormatError(
-            f"{name!r} has several columns {title!r}", "rename them", code="duplicate_column", file=name, column=title
-        )
+        problem = f"{name!r} has several columns {title!r}"
+        raise FileFormatError(problem, "rename them", code="duplicate_column", file=name, column=title)
     return titles
 
 

@@ -171,9 +171,8 @@ def _search_seconds(n: int, d: int, nnz: float | None, device: str) -> float:
 def _estimate_blocks(n: int, d: int, k: int, itemsize: int, nnz: float | None, n_workers: int) -> FitCost:
     """Estimate a fit in blocks, as ``benchmarks/bench_out_of_core.py`` measured it on ten million rows."""
     if nnz is not None:
-        raise InputError(
-            "the cost of sparse rows in blocks is not known", "leave out nnz_per_row", parameter="nnz_per_row"
-        )
+        problem = "the cost of sparse rows in blocks is not known"
+        raise InputError(problem, "leave out nnz_per_row", parameter="nnz_per_row")
     n_blocks = max(1, math.ceil(max(n / MAX_BLOCK_ROWS, n * d * itemsize / MAX_BLOCK_BYTES)))
     n_nodes = min(n, MAX_NODES, MAX_NODE_BYTES // (d * itemsize))
     overhead = 0.34 * n_blocks + 0.002 * n_blocks**2  # of tasks, and of reading a part of every file in every block

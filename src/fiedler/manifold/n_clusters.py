@@ -330,9 +330,8 @@ class _Data(NamedTuple):
         parameter = getattr(estimator, "graph", None) if isinstance(estimator, GraphEstimatorMixin) else None
         if isinstance(X, AffinityGraph) or is_precomputed(parameter):
             if estimator is not None and not isinstance(estimator, GraphEstimatorMixin):
-                raise InputError(
-                    f"{type(estimator).__name__} cannot cluster a graph", "pass rows", code="rows_required"
-                )
+                problem = f"{type(estimator).__name__} cannot cluster a graph"
+                raise InputError(problem, "pass rows", code="rows_required")
             return cls(X if isinstance(X, AffinityGraph) else AffinityGraph.from_matrix(X), None, None)
         rows = check_data(X, min_samples=4)
         if isinstance(estimator, GraphEstimatorMixin):

@@ -442,9 +442,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             scores, weights = joint + 2 * lam * neighbor_sums, 2 * lam * degrees
         xp = namespace(joint)
         if not bool(xp.all(xp.isfinite(scores))) or not bool(xp.all(xp.isfinite(weights))):
-            raise InputError(
-                "the weights of new rows to their neighbours overflow", "scale X down", code="sums_overflow"
-            )
+            problem = "the weights of new rows to their neighbours overflow"
+            raise InputError(problem, "scale X down", code="sums_overflow")
         return entropic_maximizer(scores, weights)
 
     def _check_rows(self, X: MatrixLike) -> Array:

@@ -370,9 +370,8 @@ def gaussians(
     xp = namespace(statistics.counts)
     model = _unchecked_gaussians(statistics, kind=kind, ridge=ridge, shrinks=shrinks, mass=mass)
     if not bool(xp.all(statistics.counts > 0)):
-        raise SingularCovarianceError(
-            "a component has lost all its rows", "use fewer clusters or another init", code="empty_component"
-        )
+        problem = "a component has lost all its rows"
+        raise SingularCovarianceError(problem, "use fewer clusters or another init", code="empty_component")
     if not bool(xp.all(xp.isfinite(model.factors))):
         raise SingularCovarianceError(
             "the covariance of a component is not positive definite: too few rows for its dimension, or constant "

@@ -505,9 +505,8 @@ def on_landmarks(model: ManifoldClustering, max_rows: int | None = None) -> Land
     """
     landmarks = model._state.landmarks
     if landmarks is None:
-        raise InputError(
-            "the model was not fitted to a Dask array, so it has no landmarks", "use it as it is", code="no_landmarks"
-        )
+        problem = "the model was not fitted to a Dask array, so it has no landmarks"
+        raise InputError(problem, "use it as it is", code="no_landmarks")
     chosen = np.flatnonzero(landmarks.is_drawn)
     if max_rows is not None and len(chosen) > check_int(max_rows, "max_rows", minimum=2):
         chosen = np.sort(np.random.RandomState(0).permutation(chosen)[:max_rows])

@@ -126,9 +126,8 @@ class Settings:
             raise InputError("X has only one row", "give at least two rows", code="too_few_rows")
         mean, variances = rows.moments
         if not np.any(variances > 0):
-            raise InputError(
-                "all rows of X are equal, so there is nothing to cluster", "check the data", code="equal_rows"
-            )
+            problem = "all rows of X are equal, so there is nothing to cluster"
+            raise InputError(problem, "check the data", code="equal_rows")
         projection, origin = None, mean.astype(rows.dtype).astype(np.float64)
         if model.pca is not None:
             variances, projection = _principal_components(rows, origin, model.pca)

@@ -64,9 +64,8 @@ class RowBlocks:
         shapes = np.array([*run.read_all(step, "shape", len(blocks))])
         kinds = {bool(kind) for kind in run.read_all(step, "is_sparse", np.flatnonzero(shapes[:, 0]).tolist())}
         if len(kinds) > 1:
-            raise InputError(
-                "some blocks of X are sparse and some are not", "use one kind", code="mixed_blocks", parameter="X"
-            )
+            problem = "some blocks of X are sparse and some are not"
+            raise InputError(problem, "use one kind", code="mixed_blocks", parameter="X")
         widths = shapes[shapes[:, 0] > 0, 1]
         if not len(widths):
             raise InputError("X has no rows", "check how it is read", code="no_rows", parameter="X")
@@ -227,9 +226,8 @@ def input_blocks(X: Any) -> list[Any]:
 def check_shape(X: Any) -> None:
     """Check that a Dask array has rows of numbers, whose columns are not divided."""
     if X.ndim != 2:
-        raise InputError(
-            f"X must have two dimensions (samples, features); got shape {tuple(X.shape)}", code="wrong_shape"
-        )
+        problem = f"X must have two dimensions (samples, features); got shape {tuple(X.shape)}"
+        raise InputError(problem, code="wrong_shape")
     if len(X.chunks[1]) > 1:
         problem = f"the columns of X are divided into {len(X.chunks[1])} blocks"
         hint = "make blocks of whole rows with X.rechunk({1: -1})"

@@ -261,9 +261,8 @@ def _numbered(name: str, points: np.ndarray) -> Layout2D:
 
 
 def _not_available(layout: str, requirement: str, hint: str) -> InputError:
-    return InputError(
-        f"layout={layout!r} {requirement}", hint, code="layout_not_available", parameter="layout", value=layout
-    )
+    problem = f"layout={layout!r} {requirement}"
+    return InputError(problem, hint, code="layout_not_available", parameter="layout", value=layout)
 
 
 LAYOUTS: dict[str, Callable[[LabeledRows, RandomState], Layout2D]] = {
