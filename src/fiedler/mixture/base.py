@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linear_sum_assignment
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
@@ -30,7 +29,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
-from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
+from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
     Check,
     check_bool,
@@ -71,6 +70,7 @@ from ..graph.labels import check_partial_labels, spread_over_groups
 from ..graph.recipes import as_affinity, is_precomputed, link_new_points, self_tuned
 from ..graph.smoothing import link_degrees
 from ..graph.weights import check_sample_weight
+from ..metrics.scores import match_counts
 from .covariance import SHAPES, Gaussians, default_ridge, draw, gaussians, log_joint, mean_log_joint, n_parameters
 from .em import EMResult, Links, MixtureHooks, MixtureProblem, Step, make_links, median_margin, run_em
 from .operators import entropic_maximizer
@@ -120,6 +120,8 @@ STARTS = {
     "random": _random_start,
     "nmf": _nmf_start,
 }
+CovarianceType: TypeAlias = Literal["full", "tied", "diag", "spherical"]
+Start: TypeAlias = Literal["kmeans", "spectral", "community", "random", "nmf", "auto"]
 GRAPH_STARTS = ("spectral", "community", "auto")  # values of init that need a graph
 AUTO_STARTS = ("community", "spectral", "kmeans")  # the starts that init="auto" compares
 
@@ -151,8 +153,7 @@ def align_to_known(known: Array | None, memberships: Array) -> Array:
     """Renumber the clusters so that as many known rows as possible are in the cluster they belong to."""
     if known is None:
         return memberships
-    counts = to_numpy(known.T @ memberships)
-    _, columns = linear_sum_assignment(counts, maximize=True)
+    _, columns = match_counts(to_numpy(known.T @ memberships))
     return namespace(memberships).take(memberships, asarray_like(columns, memberships), axis=1)
 
 
@@ -175,18 +176,7 @@ def _finite(joint: Array) -> Array:
 
 
 class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
-    """Base class of the mixtures; a model defines ``_hooks`` and its parameters."""
-
-    n_clusters: int
-    covariance_type: str
-    ridge: float | Literal["auto", "oas"]
-    pca: int | float | None
-    init: Any
-    n_init: int
-    max_iter: int
-    tol: float
-    random_state: RandomState
-    verbose: bool
+    """Base class of the mixtures; a model defines ``_hooks``, and parameters besides those that all have."""
 
     labels_: Array
     memberships_: Array
@@ -205,6 +195,33 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     _needs_graph = True
     _model: Gaussians
     _projection: Projection | None
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        graph: GraphLike = None,
+        *,
+        covariance_type: CovarianceType = "full",
+        ridge: float | Literal["auto", "oas"] = "auto",
+        pca: int | float | None = None,
+        init: Start | MatrixLike | LabelsLike = "kmeans",
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.graph = graph
+        self.covariance_type = covariance_type
+        self.ridge = ridge
+        self.pca = pca
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
 
     @fit_method
     def fit(
@@ -237,17 +254,12 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         if isinstance(X, AffinityGraph) or is_precomputed(self.graph):
             problem = "densities need the rows themselves, not their affinities"
             raise InputError(problem, "fit on data and pass the affinities as graph=", code="rows_required")
-        X = check_data(X, estimator=self, min_samples=2)
-        result = self._fit(X, y, sample_weight, constraints)
-        self._warn_about_fit(result, self._n_used())
-        return self
+        return self._fit(check_data(X, estimator=self, min_samples=2), y, sample_weight, constraints)
 
-    def _fit_validated(self, X: Array, y: Any = None, sample_weight: Any = None, constraints: Any = None) -> Self:
+    def _fit_validated(self, X: Array, *, sample_weight: Any = None, constraints: Any = None) -> Self:
         """Fit on validated rows: for estimators that contain a mixture, and number its clusters by their first rows."""
         self.n_features_in_ = X.shape[1]
-        result = self._fit(X, y, sample_weight, constraints, keep_numbers=False)
-        self._warn_about_fit(result, self._n_used())
-        return self
+        return self._fit(X, None, sample_weight, constraints, keep_numbers=False)
 
     def fit_predict(
         self,
@@ -260,9 +272,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """Fit the mixture and return the cluster of each row; parameters as in :meth:`fit`."""
         return self.fit(X, y, sample_weight=sample_weight, constraints=constraints).labels_
 
-    def _fit(
-        self, X: Array, y: Any, sample_weight: Any, constraints: Any, *, keep_numbers: bool = True
-    ) -> EMResult[Any]:
+    def _fit(self, X: Array, y: Any, sample_weight: Any, constraints: Any, *, keep_numbers: bool = True) -> Self:
         """Fit to validated rows; known clusters keep their numbers, and those given as ``init`` if asked for."""
         k = check_n_clusters(self.n_clusters, X.shape[0])
         rng = check_seed(self.random_state)
@@ -288,11 +298,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         if problem.known is None and (isinstance(self.init, str) or not keep_numbers):
             result = result.numbered_by_first_row()
         self._store(result, graph, X, projection)
-        return result
-
-    def _n_used(self) -> int:
-        """Return the number of clusters that contain rows."""
-        return len(np.unique(to_numpy(self.labels_)))
+        self._warn_about_fit(result, len(np.unique(to_numpy(self.labels_))))
+        return self
 
     def _warn_about_fit(self, result: EMResult[Any], n_found: int) -> None:
         """Warn about non-convergence and empty clusters after a fit in which ``n_found`` clusters contain rows."""
@@ -347,17 +354,10 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         raise NotImplementedError
 
     def _best_of_starts(self, problem: MixtureProblem, k: int, rng: np.random.RandomState) -> EMResult[Any]:
-        """Return the best run by `_selection_score`; a start that ends in a singular covariance is left out."""
-        hooks = self._hooks(problem)
-        runs, failures = [], []
-        for seed in rng.randint(2**31 - 1, size=self.n_init):
-            for start in self._starts(problem, k, np.random.RandomState(seed)):
-                try:
-                    runs.append(self._run(start, hooks))
-                except SingularCovarianceError as error:
-                    failures.append(error)
-        if not runs:
-            raise failures[0]
+        """Return the best run by `_selection_score`."""
+        seeds = rng.randint(2**31 - 1, size=self.n_init)
+        starts = (start for seed in seeds for start in self._starts(problem, k, np.random.RandomState(seed)))
+        runs = self._run_all(starts, self._hooks(problem))
         return first_best(runs, lambda run: self._selection_score(run, problem.graph))
 
     def _selection_score(self, run: EMResult[Any], graph: AffinityGraph | None) -> Any:
@@ -374,6 +374,18 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         for name in AUTO_STARTS if self.init == "auto" else (self.init,):
             start = STARTS[name](problem, k, rng)
             yield align_to_known(problem.known, start)
+
+    def _run_all(self, starts: Iterable[Any], hooks: Any) -> list[EMResult[Any]]:
+        """Run EM from several starts; one that ends in a singular covariance is left out."""
+        runs, failures = [], []
+        for start in starts:
+            try:
+                runs.append(self._run(start, hooks))
+            except SingularCovarianceError as error:
+                failures.append(error)
+        if not runs:
+            raise failures[0]
+        return runs
 
     def _run(self, start: Any, hooks: Any) -> EMResult[Any]:
         """Run EM from one start."""

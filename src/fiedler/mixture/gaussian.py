@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .base import BaseMixture
 from .em import EMState, GaussianHooks, MixtureHooks, MixtureProblem
 
@@ -77,33 +74,6 @@ class GaussianMixture(BaseMixture):
     """
 
     _needs_graph = False
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        graph: GraphLike = None,
-        *,
-        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
-        ridge: float | Literal["auto", "oas"] = "auto",
-        pca: int | float | None = None,
-        init: Literal["kmeans", "spectral", "community", "random", "nmf", "auto"] | MatrixLike | LabelsLike = "kmeans",
-        n_init: int = 1,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.graph = graph
-        self.covariance_type = covariance_type
-        self.ridge = ridge
-        self.pca = pca
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _hooks(self, problem: MixtureProblem) -> MixtureHooks[EMState]:
         return GaussianHooks(problem)

@@ -47,7 +47,7 @@ from ..core.sparse import Sparse
 from ..errors import InputError, SingularCovarianceError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.smoothing import diffuse, resolvent
-from .base import BaseMixture, natural_lam, partition_quality
+from .base import BaseMixture, CovarianceType, Start, natural_lam, partition_quality
 from .covariance import Gaussians
 from .em import EMResult, EMState, GaussianHooks, MixtureHooks, MixtureProblem, Step, memberships_converged, run_em
 from .operators import Smoother, entropic_maximizer, laplacian_smoother, make_smoother
@@ -375,34 +375,25 @@ class LapGMM(BaseMixture):
         operator: Literal["laplacian", "iterated", "heat", "hessian"] | MatrixLike = "laplacian",
         gamma: float = 0.9,
         n_smooth: int = 1,
-        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
+        covariance_type: CovarianceType = "full",
         ridge: float | Literal["auto", "oas"] = "auto",
         pca: int | float | None = None,
-        init: Literal["kmeans", "spectral", "community", "random", "nmf", "auto"]
-        | MatrixLike
-        | LabelsLike = "community",
+        init: Start | MatrixLike | LabelsLike = "community",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-3,
         random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.graph = graph
+        super().__init__(
+            n_clusters, graph, covariance_type=covariance_type, ridge=ridge, pca=pca, init=init, n_init=n_init,
+            max_iter=max_iter, tol=tol, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.lam = lam
         self.solver = solver
         self.operator = operator
         self.gamma = gamma
         self.n_smooth = n_smooth
-        self.covariance_type = covariance_type
-        self.ridge = ridge
-        self.pca = pca
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _hooks(self, problem: MixtureProblem) -> MixtureHooks[Any]:
         return MEMBERSHIP_SOLVERS[self.solver](self, problem, 0.0 if self._searches_lam() else float(self.lam))

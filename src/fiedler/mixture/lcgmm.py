@@ -23,7 +23,7 @@ from .._validation import Check, check_nonnegative, one_of
 from ..core.arrays import Array, namespace, safe_log
 from ..core.sparse import Sparse, matmul
 from ..errors import SingularCovarianceError, warn
-from .base import BaseMixture
+from .base import BaseMixture, CovarianceType, Start
 from .covariance import Gaussians
 from .em import EMResult, EMState, MixtureHooks, MixtureProblem, Step, memberships_converged
 
@@ -129,31 +129,22 @@ class LCGMM(BaseMixture):
         *,
         lam: float = 0.1,
         negative_weights: Literal["auto", "signed", "clip"] = "auto",
-        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
+        covariance_type: CovarianceType = "full",
         ridge: float | Literal["auto", "oas"] = "auto",
         pca: int | float | None = None,
-        init: Literal["kmeans", "spectral", "community", "random", "nmf", "auto"]
-        | MatrixLike
-        | LabelsLike = "community",
+        init: Start | MatrixLike | LabelsLike = "community",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-4,
         random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.graph = graph
+        super().__init__(
+            n_clusters, graph, covariance_type=covariance_type, ridge=ridge, pca=pca, init=init, n_init=n_init,
+            max_iter=max_iter, tol=tol, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.lam = lam
         self.negative_weights = negative_weights
-        self.covariance_type = covariance_type
-        self.ridge = ridge
-        self.pca = pca
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _hooks(self, problem: MixtureProblem) -> MixtureHooks[_ConsistentState]:
         assert problem.graph is not None
