@@ -95,10 +95,12 @@ class Hooks(Protocol[S]):
         """Compute the objective and its terms."""
 
     def finish(self, model: Gaussians, state: S) -> Gaussians:
-        """Return the components that belong to the last memberships."""
+        """Return the components that belong to the last memberships: those from which they were computed."""
+        return model
 
     def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
-        """Whether the last iteration changed no more than ``tol``."""
+        """Whether the last iteration changed no more than ``tol``: by default the memberships."""
+        return memberships_converged(steps, tol)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,16 +240,12 @@ class MixtureProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureHooks(Generic[S]):
+class MixtureHooks(Hooks[S]):
     """EM for a Gaussian mixture with sample weights, known clusters and known pairs; subclasses define ``start``."""
 
     problem: MixtureProblem
     _: KW_ONLY
     lam: float = 0.0  # the weight of the graph term
-
-    def start(self, memberships: Array) -> S:
-        """Return the state before the first iteration."""
-        raise NotImplementedError
 
     def maximize(self, state: S) -> tuple[Gaussians, S]:
         """Compute the weighted estimates [lapgmm, Eqs 13-15]."""
@@ -291,10 +289,6 @@ class MixtureHooks(Generic[S]):
         if links is None or state.pair_scale is None:
             return 0.0
         return -0.5 * state.pair_scale * float(namespace(resp).sum(resp * links.linked_sum(resp)))
-
-    def finish(self, model: Gaussians, state: S) -> Gaussians:
-        """Return the components from which the memberships were computed."""
-        return model
 
     def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
         """Test the objective; with pairs, which can lower it, the memberships."""

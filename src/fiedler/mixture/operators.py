@@ -24,6 +24,8 @@ from ..graph.operators import hessian
 from ..graph.smoothing import heat_flow, iterate
 from .em import Links
 
+MAX_NEWTON_STEPS = 100  # for the rows that have no closed form
+
 
 def entropic_maximizer(a: Array, b: Array) -> Array:
     """Maximise q'a - ½ b ‖q‖² - q' log q over the simplex, row by row, with b ≥ 0 of shape (n, 1); 0 gives the softmax.
@@ -47,13 +49,13 @@ def entropic_maximizer(a: Array, b: Array) -> Array:
     return q
 
 
-def _solve_rows(a: Array, b: Array, n_newton: int = 100) -> Array:
+def _solve_rows(a: Array, b: Array) -> Array:
     """Solve the stationarity equations and Σ_k q_k = 1 by Newton's method in (log q, ν) jointly."""
     # u + b exp(u) is convex and increasing in u = log q: from upper bounds of u the steps approach from one side.
     xp = namespace(a)
     tol = 8 * eps(a)
     nu, u = -b, _upper_bound(a + b, b)
-    for _ in range(n_newton):
+    for _ in range(MAX_NEWTON_STEPS):
         q = xp.exp(u)
         slope, residual = 1 / (1 + b * q), a - nu - u - b * q
         weight = q * slope

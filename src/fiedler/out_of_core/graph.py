@@ -117,15 +117,15 @@ class DirectedEdges(NamedTuple):
         """Read the edges of a block from the lists of neighbours."""
         nodes, distances, scales, targets = task.read(neighbors, "nodes", "distances", "scales", "targets")
         rows, ranks = np.nonzero(nodes != NO_NODE)
-        found, lengths = nodes[rows, ranks].astype(np.int64), distances[rows, ranks]
-        home, first = layout.blocks_of(found), layout.starts[task.block]
+        others, lengths = nodes[rows, ranks].astype(np.int64), distances[rows, ranks]
+        home, first = layout.blocks_of(others), layout.starts[task.block]
         here = home == task.block
-        local = (lengths[here], ranks[here], scales[rows[here]] * scales[found[here] - first])
-        parts = [(rows[here], found[here], *local), (found[here] - first, rows[here] + first, *local)]
+        local = (lengths[here], ranks[here], scales[rows[here]] * scales[others[here] - first])
+        parts = [(rows[here], others[here], *local), (others[here] - first, rows[here] + first, *local)]
         for other in targets:  # neighbours in other blocks
             there, scales_there = home == other, task.workspace.read_one(neighbors, other, "scales")
-            products = scales[rows[there]] * scales_there[found[there] - layout.starts[other]]
-            parts.append((rows[there], found[there], lengths[there], ranks[there], products))
+            products = scales[rows[there]] * scales_there[others[there] - layout.starts[other]]
+            parts.append((rows[there], others[there], lengths[there], ranks[there], products))
         for other in range(layout.n_blocks):  # rows of other blocks whose neighbours are here
             if other == task.block or task.block not in task.workspace.read_one(neighbors, other, "targets"):
                 continue
@@ -345,11 +345,11 @@ def move_block(
     sources, (targets, weights) = row_indices(rows.weights), (rows.weights.indices, rows.weights.data)
     inside, total = float(rows.degrees.sum()), float(volumes.sum())
     edges = WeightedEdges(sources, targets, weights, degrees, degrees, total, inside, False)
-    found = edges.boundary_gains(labels, volumes, gamma)
+    gains = edges.boundary_gains(labels, volumes, gamma)
     rounding = 16 * eps(degrees) * float(degrees.mean()) if rows.n else 0.0
-    moved = edges.take_step(labels, found, rounding, np.random.RandomState([seed, task.block]))[: rows.n]
+    moved = edges.take_step(labels, gains, rounding, np.random.RandomState([seed, task.block]))[: rows.n]
     moved = moved.astype(np.int32)
-    sums = {"volumes": np.bincount(moved, rows.degrees, minlength=len(volumes)), "crossing": np.array(found.crossing)}
+    sums = {"volumes": np.bincount(moved, rows.degrees, minlength=len(volumes)), "crossing": np.array(gains.crossing)}
     return rows.share(moved) | sums
 
 
@@ -398,14 +398,10 @@ def build_recipe(rows: RowBlocks, recipe: Any, random_state: int) -> GraphBlocks
         rows = rows.transform("unit-rows", unit_rows)
     n_neighbors = check_int(recipe.n_neighbors, "n_neighbors")
     if n_neighbors >= rows.n_rows:
-        raise InputError(
-            f"n_neighbors={n_neighbors} needs more rows than there are (n_samples={rows.n_rows})",
-            f"choose at most {rows.n_rows - 1}",
-            code="too_few_rows_for_neighbors",
-            parameter="n_neighbors",
-            n_neighbors=n_neighbors,
-            n_samples=rows.n_rows,
-        )
+        problem = f"n_neighbors={n_neighbors} needs more rows than there are (n_samples={rows.n_rows})"
+        hint, code = f"choose at most {rows.n_rows - 1}", "too_few_rows_for_neighbors"
+        fields = {"n_neighbors": n_neighbors, "n_samples": rows.n_rows}
+        raise InputError(problem, hint, code=code, parameter="n_neighbors", **fields)
     cells = CellBlocks.divide(rows, draw_sample(rows, random_state)[1], "", random_state)
     bandwidth = _bandwidth(recipe, cells, n_neighbors) if recipe.weight == "heat" else None
     rule = WeightRule(recipe.weight, recipe.symmetrize, bandwidth)

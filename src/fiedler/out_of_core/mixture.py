@@ -25,28 +25,19 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import check_n_clusters, check_nonnegative, check_seed
+from .._validation import check_n_clusters, check_seed
 from ..core.arrays import Array, fix_signs, one_hot, softmax
 from ..core.fitting import is_dask_array
 from ..core.kmeans import kmeans, nearest_center
 from ..core.parallel import MAX_NODES
 from ..core.pca import Projection, check_n_components
 from ..core.sparse import row_indices
-from ..errors import InputError, SingularCovarianceError
+from ..errors import InputError
 from ..graph.community import RESOLUTION, communities
 from ..graph.labels import UNKNOWN, check_partial_labels
 from ..mixture.base import BaseMixture, memberships_from_array
 from ..mixture.covariance import Gaussians, gaussians, keeps_digits
-from ..mixture.em import (
-    EMResult,
-    EMState,
-    MixtureProblem,
-    Step,
-    median_margin,
-    memberships_converged,
-    objective_converged,
-    run_em,
-)
+from ..mixture.em import EMResult, EMState, Hooks, MixtureProblem, Step, median_margin, objective_converged
 from ..mixture.lapgmm import LAM_GRIDS, LapGMM, evidence_bound, smoothing_step
 from ..mixture.statistics import Statistics, centered, component_blocks, weighted_statistics
 from .graph import OWN, BlockGraph, GraphBlocks, StoredGraph, build_recipe, draw_sample, modularity, refine
@@ -238,7 +229,9 @@ class _GaussianFit:
             store_values(rows, self.given[name], name, checks[name])
         settings = Settings.of(model, rows, k, given)
         hooks = GaussianHooks(run, rows, settings, self._total_weight(rows), count())
-        result = self._best_of_starts(hooks, [int(seed) for seed in seeds])
+        rngs = (np.random.RandomState(int(seed)) for seed in seeds)
+        starts = (start for number, rng in enumerate(rngs) for start in self._starts(hooks, number, rng))
+        result = max(model._run_all(starts, hooks), key=lambda result: result.history.objective[-1])
         run.once("components", lambda: components_arrays(result.model))
         run.map("result", result_block, rows.blocks, settings=settings, components="components")
         _store_result(model, rows, result, settings)
@@ -252,18 +245,6 @@ class _GaussianFit:
         if not total > 0:
             raise InputError("all weights are zero", "leave sample_weight out", parameter=WEIGHTS)
         return total
-
-    def _best_of_starts(self, hooks: GaussianHooks, seeds: list[int]) -> EMResult[EMState]:
-        runs, failures = [], []
-        for number, seed in enumerate(seeds):
-            for start in self._starts(hooks, number, np.random.RandomState(seed)):
-                try:
-                    runs.append(self.model._run(start, hooks))
-                except SingularCovarianceError as error:
-                    failures.append(error)
-        if not runs:
-            raise failures[0]
-        return max(runs, key=lambda run: run.history.objective[-1])
 
     def _starts(self, hooks: GaussianHooks, number: int, rng: np.random.RandomState) -> Iterator[Statistics]:
         """Yield the statistics of first memberships: those that are given, or those of a sample of the rows."""
@@ -293,7 +274,7 @@ class _GaussianFit:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianHooks:
+class GaussianHooks(Hooks[EMState]):
     """The steps of EM, see :class:`fiedler.mixture.em.Hooks`; the memberships are represented by their statistics."""
 
     run: Run
@@ -341,10 +322,6 @@ class GaussianHooks:
     def score(self, sums: tuple[float, Statistics], state: EMState, last: Statistics) -> Step:
         """Return the likelihood; the change of the memberships is not known."""
         return Step(sums[0], sums[0], 0.0, math.nan)
-
-    def finish(self, model: Gaussians, state: EMState) -> Gaussians:
-        """Return the components from which the memberships were computed."""
-        return model
 
     def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
         """Test the objective."""
@@ -458,8 +435,8 @@ class _LapGMMFit:
         coarse = graph.contract(MAX_NODES, seed)
 
         def search() -> dict[str, Array]:
-            found = communities(coarse.affinity(graph.sizes[-1]), k, random_state=rng)
-            return {"labels": np.asarray(found.labels), "gamma": np.array(found.resolution)}
+            best = communities(coarse.affinity(graph.sizes[-1]), k, random_state=rng)
+            return {"labels": np.asarray(best.labels), "gamma": np.array(best.resolution)}
 
         labels, gamma = self.run.once("communities", search, "labels", "gamma")
         return refine(coarse, labels, graph.sizes[-1], float(gamma), seed)
@@ -470,8 +447,7 @@ class _LapGMMFit:
         if model._searches_lam():
             drop = lambda result: hooks.drop(str(result.state.resp))  # noqa: E731
             return model._search_lam(START, hooks, self._lam_grid(hooks, sample), quality=hooks.quality, discard=drop)
-        hooks = replace(hooks, lam=check_nonnegative(model.lam, "lam", or_else="'auto' or 'natural'"))
-        return replace(run_em(hooks.start(START), hooks, **model._limits()), lam=hooks.lam)
+        return BaseMixture._run(model, START, replace(hooks, lam=float(model.lam)))
 
     def _lam_grid(self, hooks: LapGMMHooks, sample: Array) -> list[float]:
         """Return multiples of the λ at which neighbours weigh as much as densities."""
@@ -483,7 +459,7 @@ class _LapGMMFit:
 
 
 @dataclass(frozen=True, eq=False)
-class LapGMMHooks:
+class LapGMMHooks(Hooks[EMState]):
     """The steps of EM, see :class:`fiedler.mixture.em.Hooks`; memberships are in files.
 
     The memberships of an iteration are represented by its name: its steps are their blocks, the products with L, and
@@ -518,17 +494,10 @@ class LapGMMHooks:
 
     def refine(self, name: str, state: EMState) -> EMState:
         """Take a step of the memberships in every block."""
-        self.run.map(
-            f"{name}/{MEMBERSHIPS}",
-            step_block,
-            self.graph.cells.n_blocks,
-            layout=self.graph.cells.layout,
-            graph=self.graph.largest,
-            settings=self.settings,
-            components=f"{name}/components",
-            last=str(state.resp),
-            lam=self.lam,
-        )
+        cells, last = self.graph.cells, str(state.resp)
+        options = {"layout": cells.layout, "graph": self.graph.largest, "settings": self.settings, "lam": self.lam}
+        options |= {"components": f"{name}/components", "last": last}
+        self.run.map(f"{name}/{MEMBERSHIPS}", step_block, cells.n_blocks, **options)
         self._add_up(name)
         return replace(state, resp=name)
 
@@ -563,21 +532,11 @@ class LapGMMHooks:
         for step in (MEMBERSHIPS, PRODUCTS):
             self.run.drop(f"{name}/{step}")
 
-    def finish(self, model: Gaussians, state: EMState) -> Gaussians:
-        """Return the components from which the memberships were computed."""
-        return model
-
-    def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
-        """Test the memberships."""
-        return memberships_converged(steps, tol)
-
     def quality(self, result: EMResult[Any]) -> tuple[int, float]:
         """Return the number of clusters in use and the modularity of the partition."""
-        name = str(result.state.resp)
-        volumes, crossing = self.read_total(name, "volumes"), float(self.read_total(name, "crossing"))
-        return int(np.count_nonzero(self.read_total(name, "counts of labels"))), modularity(
-            crossing, volumes, RESOLUTION
-        )
+        read = partial(self.read_total, str(result.state.resp))
+        n_used = int(np.count_nonzero(read("counts of labels")))
+        return n_used, modularity(float(read("crossing")), read("volumes"), RESOLUTION)
 
 
 def start_block(

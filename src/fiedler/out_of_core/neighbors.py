@@ -38,14 +38,14 @@ def search_block(task: Task, *, layout: Layout, k: int, metric: str) -> dict[str
     guests, guest_nodes = layout.read_guests(task)
     n_home = rows.shape[0]
     nodes = np.concatenate([layout.starts[task.block] + np.arange(n_home), guest_nodes])
-    found, distances = _lists(stack([rows, guests]), nodes, n_home, k, metric)
+    neighbors, distances = _lists(stack([rows, guests]), nodes, n_home, k, metric)
     home = layout.blocks_of(nodes)
     arrays: dict[str, Array] = {}
     for target in np.unique(home):
         own = np.flatnonzero(home == target)
         arrays |= {
             f"positions {target}": (nodes[own] - layout.starts[target]).astype(np.int32),
-            f"nodes {target}": found[own].astype(layout.node_type),
+            f"nodes {target}": neighbors[own].astype(layout.node_type),
             f"distances {target}": distances[own],
         }
     return arrays | {"homes": np.unique(home)}
@@ -54,12 +54,12 @@ def search_block(task: Task, *, layout: Layout, k: int, metric: str) -> dict[str
 def _lists(X: Array, nodes: np.ndarray, n_home: int, k: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the nodes and distances of the k nearest rows; in a block of few rows, some are missing."""
     m = X.shape[0]
-    found, distances = np.full((m, k), NO_NODE, dtype=np.int64), np.full((m, k), np.inf, dtype=X.dtype)
+    neighbors, distances = np.full((m, k), NO_NODE, dtype=np.int64), np.full((m, k), np.inf, dtype=X.dtype)
     size = min(k, m - 1)
     if size > 0:
         lengths, indices = _search(X, n_home, size, metric)
-        found[:, :size], distances[:, :size] = nodes[indices], lengths
-    return found, distances
+        neighbors[:, :size], distances[:, :size] = nodes[indices], lengths
+    return neighbors, distances
 
 
 def _search(X: Array, n_home: int, k: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -69,8 +69,8 @@ def _search(X: Array, n_home: int, k: int, metric: str) -> tuple[np.ndarray, np.
         return _search_in_cells(X, n_home, k, metric) or _search_exactly(X, k, metric)
     searched = copies.searched(X.shape[0])
     some, n_home = X[searched], int(np.searchsorted(searched, n_home))
-    found = _search_in_cells(some, n_home, k, metric) or _search_exactly(some, k, metric)
-    return copies.complete(X.shape[0], searched, *found)
+    lists = _search_in_cells(some, n_home, k, metric) or _search_exactly(some, k, metric)
+    return copies.complete(X.shape[0], searched, *lists)
 
 
 def _search_exactly(X: Array, k: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -90,8 +90,8 @@ def _search_in_cells(X: Array, n_home: int, k: int, metric: str) -> tuple[np.nda
     if not search.is_worthwhile(n_near[0]):
         return None
     parts = (np.arange(n_home), np.arange(n_home, X.shape[0]))
-    found = [search.search_rows(part, width) for part, width in zip(parts, n_near) if len(part)]
-    distances, indices = (np.concatenate(column) for column in zip(*found))
+    lists = [search.search_rows(part, width) for part, width in zip(parts, n_near) if len(part)]
+    distances, indices = (np.concatenate(column) for column in zip(*lists))
     return 0.5 * distances**2 if metric == "cosine" else distances, indices
 
 
@@ -111,9 +111,9 @@ def merge_lists(task: Task, *, layout: Layout, k: int, lists: str) -> dict[str, 
         if task.block not in task.workspace.read_one(lists, other, "homes"):
             continue
         names = (f"positions {task.block}", f"nodes {task.block}", f"distances {task.block}")
-        positions, found, lengths = task.workspace.read(lists, other, *names)
+        positions, neighbors, lengths = task.workspace.read(lists, other, *names)
         columns = slice(0, k) if other == task.block else slice(k, 2 * k)
-        nodes[positions, columns], distances[positions, columns] = found, lengths
+        nodes[positions, columns], distances[positions, columns] = neighbors, lengths
         dtype = lengths.dtype
     nodes, distances = nearest_of(nodes, distances, k)
     scales = local_scales(distances)

@@ -27,8 +27,8 @@ def predict_proba(model: Any, X: Any, **options: Any) -> Any:
     """Return the memberships of each row as a Dask array with the blocks of ``X``."""
     check_is_fitted(model)
     names = ("classes_", "n_clusters_", "n_clusters")
-    found = next(getattr(model, name) for name in names if hasattr(model, name))
-    width = (len(found) if np.ndim(found) else int(found),)
+    clusters = next(getattr(model, name) for name in names if hasattr(model, name))
+    width = (len(clusters) if np.ndim(clusters) else int(clusters),)
     return _map(model, X, "predict_proba", float_type(X.dtype), width, options)
 
 

@@ -169,13 +169,9 @@ def connect(address: str) -> Iterator[Any]:
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
-        raise SchedulerError(
-            f"the Dask scheduler at {address!r} cannot be reached: {error}",
-            "check the address, and that the scheduler runs",
-            code="no_scheduler",
-            parameter="scheduler",
-            value=address,
-        ) from None
+        problem = f"the Dask scheduler at {address!r} cannot be reached: {error}"
+        hint = "check the address, and that the scheduler runs"
+        raise SchedulerError(problem, hint, code="no_scheduler", parameter="scheduler", value=address) from None
     with client:
         yield client
 
@@ -311,13 +307,9 @@ class Run:
             blocks = self._wait({submit(block): block for block in blocks}, finish)
             n_losses += bool(blocks)
             if n_losses > MAX_LOSSES:
-                raise SchedulerError(
-                    f"the workers of block {blocks[0]} of the step {step!r} were lost {n_losses} times",
-                    "they may need more memory than they have: give them more, or use smaller blocks",
-                    code="workers_lost",
-                    step=step,
-                    block=blocks[0],
-                )
+                problem = f"the workers of block {blocks[0]} of the step {step!r} were lost {n_losses} times"
+                hint = "they may need more memory than they have: give them more, or use smaller blocks"
+                raise SchedulerError(problem, hint, code="workers_lost", step=step, block=blocks[0])
 
     def _wait(self, futures: dict[Any, int], finish: Callable[[int], None]) -> list[int]:
         """Wait for tasks; return the blocks whose workers were lost too often for the scheduler."""
@@ -327,19 +319,14 @@ class Run:
             while waiting:
                 check_interrupt()
                 if self.client.status not in ("running", "connecting"):
-                    raise SchedulerError(
-                        "the connection to the Dask scheduler was lost",
-                        "run the same fit again: with a work directory it goes on from the blocks that are finished",
-                        code="connection_lost",
-                    )
+                    hint = "run the same fit again: with a work directory it goes on from the blocks that are finished"
+                    raise SchedulerError("the connection to the Dask scheduler was lost", hint, code="connection_lost")
                 has_workers = bool(self.client.scheduler_info(n_workers=1)["workers"])
                 alone_since = None if has_workers else alone_since or time.monotonic()
                 if alone_since is not None and time.monotonic() - alone_since > WORKER_SECONDS:
-                    raise SchedulerError(
-                        f"all workers are lost, and there was no other one for {WORKER_SECONDS} s",
-                        "start workers, and run the same fit again: with a work directory it goes on",
-                        code="no_workers",
-                    )
+                    problem = f"all workers are lost, and there was no other one for {WORKER_SECONDS} s"
+                    hint = "start workers, and run the same fit again: with a work directory it goes on"
+                    raise SchedulerError(problem, hint, code="no_workers")
                 with suppress(TimeoutError, distributed.CancelledError):
                     distributed.wait(waiting, timeout=WAIT_SECONDS, return_when="FIRST_COMPLETED")
                 ended = {future for future in waiting if future.status != "pending"}
@@ -431,31 +418,24 @@ def check_workers(client: Any, workspace: Workspace, *, sees_files: bool = True)
     mark.touch()
     try:
         client.wait_for_workers(1, timeout=WORKER_SECONDS)
-        found = client.run(_probe(str(mark)))
+        answers = client.run(_probe(str(mark)))
     except (OSError, TimeoutError) as error:
-        raise SchedulerError(
-            f"the Dask scheduler has no workers, or they do not answer: {error}", "start workers", code="no_workers"
-        ) from None
+        problem = f"the Dask scheduler has no workers, or they do not answer: {error}"
+        raise SchedulerError(problem, "start workers", code="no_workers") from None
     finally:
         mark.unlink()
-    for worker, (version, sees_mark) in found.items():
+    for worker, (version, sees_mark) in answers.items():
         if version != __version__:
             has = f"has fiedler {version}" if version else "has no fiedler"
-            raise SchedulerError(
-                f"the worker {worker} {has}, but this is version {__version__}",
-                "install the same version on all workers",
-                code="worker_without_package",
-                worker=worker,
-            )
+            problem = f"the worker {worker} {has}, but this is version {__version__}"
+            hint = "install the same version on all workers"
+            raise SchedulerError(problem, hint, code="worker_without_package", worker=worker)
         if sees_files and not sees_mark:
-            raise SchedulerError(
-                f"the worker {worker} does not see the work directory {str(workspace.folder)!r}",
-                "use a directory that all machines share",
-                code="work_directory_not_shared",
-                worker=worker,
-                file=str(workspace.folder),
-            )
-    return {worker: version for worker, (version, _) in found.items()}
+            folder = str(workspace.folder)
+            problem = f"the worker {worker} does not see the work directory {folder!r}"
+            hint = "use a directory that all machines share"
+            raise SchedulerError(problem, hint, code="work_directory_not_shared", worker=worker, file=folder)
+    return {worker: version for worker, (version, _) in answers.items()}
 
 
 def _probe(mark: str) -> Callable[[], tuple[str | None, bool]]:

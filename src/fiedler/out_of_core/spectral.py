@@ -12,17 +12,19 @@ The centres of k-means are found on the rows of a sample, and moved by sums over
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from .._validation import check_int, check_n_clusters, check_positive, choose
+from .._validation import check_n_clusters
 from ..clustering.spectral import RELAXATIONS, SpectralClustering
 from ..core.arrays import Array
 from ..core.eigen import smallest_eigenpairs
 from ..core.fitting import stage
 from ..core.kmeans import kmeans, nearest_center
+from ..core.linear import chebyshev_factors
 from ..errors import NotConvergedWarning, warn
 from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, Groups, StoredGraph, build_recipe, draw_sample
 from .partition import Layout, RowBlocks
@@ -46,7 +48,7 @@ def fit(
         "SpectralClustering does not take {}",
         [(name, value is not None, "leave it out") for name, value in given.items()],
     )
-    has_no_walk = choose(RELAXATIONS, model.cut, option="cut").matrix != "random_walk"
+    has_no_walk = RELAXATIONS[model.cut].matrix != "random_walk"
     refuse(f"{{}}={model.cut!r} does not work", [("cut", has_no_walk, "use 'ncut' or 'njw'")])
     seed = draw_seed(model.random_state)
     run_steps(model, X, seed, lambda run: _Fit(model, run, seed).fit(X))
@@ -92,7 +94,7 @@ class _Fit:
 
     @property
     def _tol(self) -> float:
-        return max(check_positive(self.model.eigen_tol, "eigen_tol"), MIN_TOL)
+        return max(float(self.model.eigen_tol), MIN_TOL)
 
     # ------------------------------------------------------------------------------------------------- eigenvectors
 
@@ -109,16 +111,15 @@ class _Fit:
         run.once("coarse-vectors", solve)
         step = "vectors/00-start"
         run.map(step, start_block, graph.cells.n_blocks, graph=graph.largest, groups=coarse.groups)
-        step, values, residuals = self._rotate(graph, step, "vectors/00", k)
-        limit = self.model.eigen_max_iter
-        max_iter = MAX_ITERATIONS if limit is None else check_int(limit, "eigen_max_iter")
+        step, values, residuals = self._rotate(graph, step, "vectors/00")
+        max_iter = MAX_ITERATIONS if self.model.eigen_max_iter is None else self.model.eigen_max_iter
         with stage("eigenvectors", max_iter, at_most=True) as tick:
             for number in range(1, max_iter + 1):
                 if (residuals[:k] <= self._tol).all():
                     break
                 name = f"vectors/{number:02d}"
                 filtered, previous = self._filter(graph, step, name, float(min(values[-1], 1 - 1e-3))), step
-                step, values, residuals = self._rotate(graph, filtered, name, k)
+                step, values, residuals = self._rotate(graph, filtered, name)
                 for old in (previous, filtered):
                     run.drop(old)
                 tick()
@@ -128,24 +129,19 @@ class _Fit:
         """Damp the eigenvalues between -1 and the cutoff, by a Chebyshev polynomial."""
         center, half_width = (cutoff - 1) / 2, (cutoff + 1) / 2
         scale, previous, current = half_width / (1 - center), step, step
-        sigma = scale
-        for degree in range(1, DEGREE + 1):
+        recurrence = chain([(scale, 0.0)], chebyshev_factors(scale))  # the first step has no vectors before it
+        for degree, (factor, back) in zip(range(1, DEGREE + 1), recurrence):
             following = f"{name}-filter-{degree:02d}"
-            new_sigma = 1 / (2 / scale - sigma) if degree > 1 else sigma
-            factors = {
-                "shift": center,
-                "factor": (1 if degree == 1 else 2) * new_sigma / half_width,
-                "back": 0.0 if degree == 1 else sigma * new_sigma,
-            }
+            factors = {"shift": center, "factor": factor / half_width, "back": back}
             steps = {"graph": graph.largest, "current": current, "previous": previous}
             self.run.map(following, filter_block, graph.cells.n_blocks, **steps, **factors)
             if degree > 2:
                 self.run.drop(previous)
-            previous, current, sigma = current, following, new_sigma
+            previous, current = current, following
         self.run.drop(previous)
         return current
 
-    def _rotate(self, graph: GraphBlocks, step: str, name: str, k: int) -> tuple[str, np.ndarray, np.ndarray]:
+    def _rotate(self, graph: GraphBlocks, step: str, name: str) -> tuple[str, np.ndarray, np.ndarray]:
         """Combine vectors to orthonormal ones that diagonalise S; return their step, eigenvalues and residuals."""
         run, n_blocks = self.run, graph.cells.n_blocks
         names = ("gram", "projected", "squared")

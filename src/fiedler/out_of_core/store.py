@@ -91,7 +91,7 @@ class Workspace:
         manifest = {"format": FORMAT, **made_from}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            found = self._read_manifest()
+            stored = self._read_manifest()
         except FileNotFoundError:
             # In a directory with other files, it would be hard to tell these from blocks.
             if any(not name.startswith(".") and name != LOCK for name in os.listdir(self.folder)):
@@ -105,7 +105,7 @@ class Workspace:
             raise error if isinstance(error, StorageError) else self._error(f"{UNUSABLE}{error}") from None
         for draft in self.folder.rglob(".*.npz"):  # of blocks that were being written when a fit was killed
             draft.unlink(missing_ok=True)
-        differing = [name for name in {**manifest, **found} if name != ID and manifest.get(name) != found.get(name)]
+        differing = [name for name in {**manifest, **stored} if name != ID and manifest.get(name) != stored.get(name)]
         if differing:
             names = " and ".join(differing)
             problem = f"the work directory {str(self.folder)!r} contains blocks of a fit with other {names}"
@@ -123,12 +123,12 @@ class Workspace:
 
     def _read_manifest(self) -> dict[str, Any]:
         try:
-            found = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
+            manifest = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            manifest = None
+        if not isinstance(manifest, dict):
             raise self._error(f"{UNUSABLE}its {MANIFEST} is damaged")
-        return found
+        return manifest
 
     def _error(self, problem: str, hint: str = "choose another one", code: str | None = None) -> StorageError:
         """Return an error of this directory, whose name is put into the sentence."""
@@ -212,13 +212,8 @@ class Workspace:
             if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a seek beyond the end
                 raise
             code, problem = "damaged_block", f"in {str(self.folder)!r} is damaged: {error}"
-        raise StorageError(
-            f"block {block} of the step {step!r} {problem}",
-            "run the same fit again, which makes it again",
-            code=code,
-            step=step,
-            block=block,
-        )
+        problem, hint = f"block {block} of the step {step!r} {problem}", "run the same fit again, which makes it again"
+        raise StorageError(problem, hint, code=code, step=step, block=block)
 
     def read_one(self, step: str, block: int, name: str) -> Any:
         """Read one array of a block."""

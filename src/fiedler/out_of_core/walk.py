@@ -213,14 +213,14 @@ def _spread_labels(model: LLGC, run: Run, X: Any, y: Any) -> int:
 
 def _count_classes(rows: RowBlocks) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes that occur, and how many rows have each."""
-    found: dict[Any, int] = {}
+    totals: dict[Any, int] = {}
     for values in rows.run.read_all("y", "values", rows.blocks):
         labels, counts = np.unique(values, return_counts=True)
         for label, count in zip(labels.tolist(), counts.tolist()):
-            found[label] = found.get(label, 0) + count
-    classes = sorted(label for label in found if label not in {UNKNOWN, str(UNKNOWN)})
+            totals[label] = totals.get(label, 0) + count
+    classes = sorted(label for label in totals if label not in {UNKNOWN, str(UNKNOWN)})
     check_any_label([bool(classes)])
-    return np.array(classes), np.array([found[label] for label in classes], dtype=np.float64)
+    return np.array(classes), np.array([totals[label] for label in classes], dtype=np.float64)
 
 
 def _decode(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
