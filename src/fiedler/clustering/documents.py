@@ -261,7 +261,7 @@ class LPIClustering(
         y: Any,
         n_clusters: int,
         rng: np.random.RandomState,
-        weights: np.ndarray | None = None,
+        weights: np.ndarray | None,
         pairs: PairwiseConstraints | None = None,
     ) -> LPI:
         """Fit LPI to the non-empty rows, or to the requested fraction of them."""
@@ -286,12 +286,10 @@ class LPIClustering(
         labels = None if y is None else check_labels(y, "y", n_samples=n)[rows]
         seed = rng.randint(2**31 - 1)
         model = LPI(n_wanted, recipe, solver=self.solver, alpha=self.alpha, normalize=True, random_state=seed)
-        of_rows = None if weights is None else weights[rows]
-        if len(rows) == n:
-            return model._fit(X, labels, allow_fewer=n_components is None, weights=of_rows, pairs=pairs)
-        among_rows = None if pairs is None else pairs.subset(rows)
-        fitted_rows = take_rows(X, rows)
-        return model._fit(fitted_rows, labels, allow_fewer=n_components is None, weights=of_rows, pairs=among_rows)
+        weights = None if weights is None else weights[rows]
+        if len(rows) < n:
+            X, pairs = take_rows(X, rows), None if pairs is None else pairs.subset(rows)
+        return model._fit(X, labels, allow_fewer=n_components is None, weights=weights, pairs=pairs)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -23,6 +23,12 @@ from ..graph.weights import check_sample_weight
 EXTRA_DIMENSIONS = {"k": 0, "k-1": -1}  # dimensions of the embedding minus the number of clusters
 
 
+def _check_transformer(embedding: object, name: str) -> None:
+    if not hasattr(embedding, "fit_transform"):
+        problem = f"{name}={shown(embedding)} is not a transformer"
+        raise InputError(problem, "pass one such as TruncatedSVD()", parameter=name, value=embedding)
+
+
 class EmbedKMeans(ClustererMixin, BaseEstimator):
     """K-means on the rows or on an embedding of them.
 
@@ -70,6 +76,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
         "n_clusters": integer(),
+        "embedding": none_or(_check_transformer),
         "n_components": none_or(one_of(EXTRA_DIMENSIONS, integer())),
         "metric": one_of(IS_SPHERICAL),
         "n_init": integer(),
@@ -117,9 +124,6 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         self
         """
         self._spherical = IS_SPHERICAL[self.metric]
-        if self.embedding is not None and not hasattr(self.embedding, "fit_transform"):
-            problem = f"embedding={shown(self.embedding)} is not a transformer"
-            raise InputError(problem, "pass one such as TruncatedSVD()", parameter="embedding", value=self.embedding)
         rows: Array = check_data(X, estimator=self)
         k = check_n_clusters(self.n_clusters, rows.shape[0])
         weights = check_sample_weight(sample_weight, rows.shape[0], allow_zero=True)

@@ -11,7 +11,7 @@ Without normalisation the constraints are Y'Y = I and Y'1 = 0, and the solutions
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,7 @@ from .._records import EigenResult
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import Check, check_bool, check_dense, check_seed, integer
 from ..core.arrays import Array, asarray_like, fix_signs, namespace, to_numpy
-from ..core.eigen import DENSE_UP_TO, EIGEN_CHECKS, LaplacianKind, eigen_options, smallest_eigenpairs
+from ..core.eigen import DENSE_UP_TO, EIGEN_CHECKS, EigenSolver, LaplacianKind, eigen_options, smallest_eigenpairs
 from ..core.fitting import fit_method
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -91,6 +91,29 @@ def _too_many_components(problem: str, n_components: int, n_samples: int, most: 
 
 class _Eigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What both kinds of eigenmaps share."""
+
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_components": integer(),
+        **EIGEN_CHECKS,
+        "random_state": check_seed,
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        graph: GraphLike = None,
+        *,
+        eigen_solver: EigenSolver = "auto",
+        eigen_tol: float = 1e-8,
+        eigen_max_iter: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_components = n_components
+        self.graph = graph
+        self.eigen_solver = eigen_solver
+        self.eigen_tol = eigen_tol
+        self.eigen_max_iter = eigen_max_iter
+        self.random_state = random_state
 
     def fit_transform(self: Any, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Array:
         """Fit and return the embedding of the training rows; parameters as in :meth:`fit`."""
@@ -167,12 +190,7 @@ class LaplacianEigenmaps(_Eigenmaps):
     """
 
     _kind: LaplacianKind
-    _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_components": integer(),
-        "normalized": check_bool,
-        **EIGEN_CHECKS,
-        "random_state": check_seed,
-    }
+    _parameter_checks: ClassVar[dict[str, Check]] = {**_Eigenmaps._parameter_checks, "normalized": check_bool}
 
     def __init__(
         self,
@@ -180,18 +198,16 @@ class LaplacianEigenmaps(_Eigenmaps):
         graph: GraphLike = None,
         *,
         normalized: bool = True,
-        eigen_solver: Literal["auto", "chebyshev", "dense", "lobpcg", "arpack", "shift_invert"] = "auto",
+        eigen_solver: EigenSolver = "auto",
         eigen_tol: float = 1e-8,
         eigen_max_iter: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self.n_components = n_components
-        self.graph = graph
+        super().__init__(
+            n_components, graph, eigen_solver=eigen_solver, eigen_tol=eigen_tol, eigen_max_iter=eigen_max_iter,
+            random_state=random_state,
+        )  # fmt: skip
         self.normalized = normalized
-        self.eigen_solver = eigen_solver
-        self.eigen_tol = eigen_tol
-        self.eigen_max_iter = eigen_max_iter
-        self.random_state = random_state
 
     @fit_method
     def fit(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Self:
@@ -287,29 +303,6 @@ class HessianEigenmaps(_Eigenmaps):
     True
     """
 
-    _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_components": integer(),
-        **EIGEN_CHECKS,
-        "random_state": check_seed,
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        graph: GraphLike = None,
-        *,
-        eigen_solver: Literal["auto", "chebyshev", "dense", "lobpcg", "arpack", "shift_invert"] = "auto",
-        eigen_tol: float = 1e-8,
-        eigen_max_iter: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.n_components = n_components
-        self.graph = graph
-        self.eigen_solver = eigen_solver
-        self.eigen_tol = eigen_tol
-        self.eigen_max_iter = eigen_max_iter
-        self.random_state = random_state
-
     @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Fit quadratic functions to the neighbourhoods of the rows and compute the embedding.
@@ -324,8 +317,8 @@ class HessianEigenmaps(_Eigenmaps):
         rows = check_dense(X, estimator=self, min_samples=2)
         n_components, (n, n_features) = self.n_components, rows.shape
         if n_components > (most := min(n_features, n - 1)):
-            found = f"the {n_features} columns or the {n - 1} directions of the rows"
-            raise _too_many_components(f"n_components={n_components} is more than {found}", n_components, n, most)
+            available = f"the {n_features} columns or the {n - 1} directions of the rows"
+            raise _too_many_components(f"n_components={n_components} is more than {available}", n_components, n, most)
         options = eigen_options(self)
         graph = self._build_graph(rows, y, validated=True)
         form = hessian_form(hessian(rows, graph, n_components))

@@ -64,15 +64,9 @@ from ..core.sparse import csr_parts, matmul, reorder_for_locality
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import contract
-from ..graph.constraints import (
-    ConstraintsLike,
-    PairwiseConstraints,
-    add_constraints,
-    check_constraints,
-    has_cannot_links,
-)
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, has_cannot_links
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
-from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_disconnected
+from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
 from ..graph.kernels import LandmarkGraph, LowRankAffinity
 from ..graph.recipes import is_precomputed, self_tuned
 from ..graph.smoothing import coincident_rows, replace_coincident_rows
@@ -95,13 +89,7 @@ INDICATOR_OFFSET = 0.2  # Q starts at indicators plus this [nle, section X]
 LABEL_CHECK_INTERVAL = 10  # updates between two computations of the labels and their cut
 RENUMBER_FROM = 20_000  # nodes, above which Q no longer fits the cache, so that numbering neighbours closely pays off
 
-# init -> the kinds of starts, in turn
-START_KINDS = {
-    "auto": ("spectral", "kmeans", "random"),
-    "spectral": ("spectral",),
-    "kmeans": ("kmeans",),
-    "random": ("random",),
-}
+START_KINDS = ("spectral", "kmeans", "random")  # which init="auto" takes in turn
 
 
 @dataclass(frozen=True)
@@ -286,7 +274,7 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
         "n_clusters": integer(),
         "cut": one_of(["ratio", "ncut"]),
         "signed": one_of(["split", "shift"]),
-        "init": start_from(START_KINDS),
+        "init": start_from(["auto", *START_KINDS]),
         "n_init": integer(),
         "max_iter": integer(),
         "tol": check_nonnegative,
@@ -386,10 +374,8 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each point: the largest membership of a new point, the label of a training row."""
         weights, X = self._weights_to(X)
-        labels, source = (
-            to_numpy(self._memberships(weights, X)).argmax(axis=1),
-            coincident_rows(weights, X, self._fit_X),
-        )
+        labels = to_numpy(self._memberships(weights, X)).argmax(axis=1)
+        source = coincident_rows(weights, X, self._fit_X)
         labels = np.where(source >= 0, to_numpy(self.labels_)[np.maximum(source, 0)], labels)
         return asarray_like(labels, self.labels_, dtype=self.labels_.dtype)
 
@@ -430,11 +416,7 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
             rows = check_data(X, estimator=self, min_samples=2)
             return recipe._build(rows), rows
         if is_precomputed(recipe) and not isinstance(X, AffinityGraph):
-            self._fit_recipe, self._fit_X = recipe, None
-            graph = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
-            graph = graph if pairs is None else add_constraints(graph, pairs)
-            warn_if_disconnected(graph)
-            return graph, None
+            X = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
         return self._build_graph(X, y, pairs), self._fit_X
 
     def _starts(
@@ -443,16 +425,18 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
         """Return an iterator over the starts, each computed when it is needed."""
         if not isinstance(self.init, str):
             return [_start_from_array(self.init, problem.degrees, k, nodes.n_rows)[nodes.row_of_node, :]]
-        n_init, kinds = self.n_init, START_KINDS[self.init]
-        if self.init == "auto" and rows is None:
-            kinds = tuple(kind for kind in kinds if kind != "kmeans")
-        names = [kinds[i % len(kinds)] for i in range(n_init)]
+        if self.init == "kmeans" and rows is None:
+            message = "init='kmeans' needs rows, but X is a graph or an affinity matrix"
+            raise InputError(message, "use init='spectral'", code="rows_required", parameter="init", value="kmeans")
+        kinds = START_KINDS if self.init == "auto" else (self.init,)
+        possible = [kind for kind in kinds if kind != "kmeans" or rows is not None]
+        names = [possible[i % len(possible)] for i in range(self.n_init)]
         points: dict[str, Any] = {}
         if "kmeans" in names:
-            points["kmeans"] = take_rows(_require_rows(rows), np.arange(nodes.n_rows)[nodes.row_of_node])
+            points["kmeans"] = take_rows(rows, np.arange(nodes.n_rows)[nodes.row_of_node])
         if "spectral" in names:
             points["spectral"] = cut_eigenvectors(nodes.graph, problem, k, self.cut, rng, self.signed)
-        seeds = rng.randint(2**31 - 1, size=n_init)
+        seeds = rng.randint(2**31 - 1, size=self.n_init)
         return (_start(points.get(name), problem, k, np.random.RandomState(seed)) for name, seed in zip(names, seeds))
 
     def _polish(self, result: NLERun, problem: CutProblem, k: int) -> NLERun:
@@ -463,13 +447,9 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
 
     def _store(self, best: NLERun, graph: AffinityGraph | LowRankAffinity, problem: CutProblem) -> None:
         if best.value == float("inf"):
-            raise InputError(
-                "every start left a cluster empty",
-                "choose fewer clusters, or try more starts or another graph",
-                code="empty_clusters",
-                n_found=len(np.unique(to_numpy(best.labels))),
-                n_clusters=best.Q.shape[1],
-            )
+            hint = "choose fewer clusters, or try more starts or another graph"
+            sizes = {"n_found": len(np.unique(to_numpy(best.labels))), "n_clusters": best.Q.shape[1]}
+            raise InputError("every start left a cluster empty", hint, code="empty_clusters", **sizes)
         if not best.converged:
             message = f"NLE did not converge within max_iter={self.max_iter} updates"
             hint = "increase max_iter to look for labels with a lower cut"
@@ -508,7 +488,7 @@ def _with_edges(graph: AffinityGraph | LowRankAffinity) -> AffinityGraph:
 
 
 def _make_nodes(
-    graph: AffinityGraph | LowRankAffinity, groups: np.ndarray | None, row_weights: np.ndarray | None = None
+    graph: AffinityGraph | LowRankAffinity, groups: np.ndarray | None, row_weights: np.ndarray | None
 ) -> _Nodes:
     """Merge groups of rows into nodes, and renumber a large SciPy graph so that neighbours have close numbers."""
     n, all_rows = graph.n_nodes, slice(None)
@@ -517,20 +497,15 @@ def _make_nodes(
         return nodes
     if groups is not None:
         _, first = np.unique(groups, return_index=True)
-        sizes = np.bincount(groups, row_weights)
         graph = contract(graph, groups)
-        nodes = _Nodes(graph, first, groups, sizes, n)
+        nodes = _Nodes(graph, first, groups, np.bincount(groups, row_weights), n)
     if not sp.issparse(graph.weights) or graph.n_nodes < RENUMBER_FROM:
         return nodes
     weights, order, position = reorder_for_locality(graph.weights)
-    loops = None if graph.loops is None else graph.loops[order]
-    return _Nodes(
-        AffinityGraph(weights, signed=graph.signed, loops=loops),
-        row_of_node=np.arange(n)[nodes.row_of_node][order],
-        node_of_row=position[nodes.node_of_row],
-        sizes=None if nodes.sizes is None else nodes.sizes[order],
-        n_rows=n,
-    )
+    loops, sizes = (None if values is None else values[order] for values in (graph.loops, nodes.sizes))
+    renumbered = AffinityGraph(weights, signed=graph.signed, loops=loops)
+    row_of_node, node_of_row = np.arange(n)[nodes.row_of_node][order], position[nodes.node_of_row]
+    return _Nodes(renumbered, row_of_node, node_of_row, sizes, n)
 
 
 def outlier_scores(memberships: Array, degrees: Array) -> Array:
@@ -540,13 +515,6 @@ def outlier_scores(memberships: Array, degrees: Array) -> Array:
     median = float(np.median(to_numpy(degrees)))
     relative = positive_part(degrees) / median if median > 0 else xp.ones_like(degrees)
     return 1 - confidence * xp.where(relative < 1, relative, 1)
-
-
-def _require_rows(rows: Array | None) -> Array:
-    if rows is not None:
-        return rows
-    message = "init='kmeans' needs rows, but X is a graph or an affinity matrix"
-    raise InputError(message, "use init='spectral'", code="rows_required", parameter="init", value="kmeans")
 
 
 def _start(points: Any, problem: CutProblem, k: int, rng: np.random.RandomState) -> Array:

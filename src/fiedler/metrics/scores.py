@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, r
 from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
 
 from .._typing import LabelsLike, MatrixLike
-from .._validation import check_int, check_labels, choose, is_foreign
+from .._validation import check_int, check_labels, is_foreign, one_of
 from ..core.arrays import to_numpy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -150,7 +150,7 @@ def normalized_mutual_information(
     >>> normalized_mutual_information([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    choose(dict.fromkeys(AVERAGES), average, option="average")
+    one_of(AVERAGES)(average, "average")
     return float(normalized_mutual_info_score(*_numbered(labels_true, labels_pred), average_method=average))
 
 

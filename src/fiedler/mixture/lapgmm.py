@@ -270,14 +270,13 @@ def _graph_of_paper(model: LapGMM, problem: MixtureProblem) -> AffinityGraph:
     return problem.graph
 
 
-def check_gamma(gamma: Any, name: str = "gamma") -> float:
+def check_gamma(gamma: Any, name: str) -> float:
     """Check a step in [0, 1]."""
     is_number = isinstance(gamma, numbers.Real) and not isinstance(gamma, bool)
     if is_number and 0 <= gamma <= 1:  # compared before it is converted, as an integer may exceed all floats
         return float(gamma)
-    raise InputError(
-        f"{name} must be in [0, 1]; got {shown(gamma)}", code="invalid_parameter", parameter=name, value=gamma
-    )
+    problem = f"{name} must be in [0, 1]; got {shown(gamma)}"
+    raise InputError(problem, code="invalid_parameter", parameter=name, value=gamma)
 
 
 def check_lam(lam: object, name: str) -> None:

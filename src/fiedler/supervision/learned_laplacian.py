@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -36,7 +37,6 @@ from .._validation import (
     check_dense,
     check_nonnegative,
     check_seed,
-    choose,
     integer,
     none_or,
     one_of,
@@ -100,6 +100,13 @@ def _check_pair_weight(value: Any, name: str) -> None:
         raise InputError(problem, code="invalid_parameter", parameter=name, value=value)
     for weight in both:
         check_nonnegative(weight, name)
+
+
+def _check_graph(graph: Any, name: str) -> None:
+    """Raise an error unless a graph is a recipe of neighbours by Euclidean distance."""
+    if not (isinstance(graph, KNNGraph) and graph.metric == "euclidean"):
+        problem = f"{name}={shown(graph)} must be 'full', a KNNGraph with Euclidean distances, or None"
+        raise InputTypeError(problem, code="not_a_graph", parameter=name, value=graph)
 
 
 class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -194,6 +201,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         "lam": none_or(check_nonnegative),
         "pair_weight": one_of(["balanced"], _check_pair_weight),
         "inject": check_bool,
+        "graph": none_or(one_of(["full"], _check_graph)),
         "n_components": none_or(integer()),
         "max_iter": integer(),
         "random_state": check_seed,
@@ -231,13 +239,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
         """Learn from the rows of ``X``, pairs of rows, and labels ``y`` of some rows (-1 where unknown)."""
-        learned = self._learn(check_data(X, estimator=self, min_samples=2), y, constraints)
-        self.metric_, self.graph_, self.constraints_ = learned.metric, learned.graph, learned.constraints
-        self.penalty_, self.scale_, self.evidence_ = learned.penalty, learned.scale, learned.evidence
-        descent = learned.descent
-        self.history_, self.n_iter_, self.converged_ = descent.history, descent.n_iter, descent.converged
-        self.n_failures_ = descent.n_failures
-        return self
+        return self._learn(check_data(X, estimator=self, min_samples=2), y, constraints)
 
     def build(self, X: MatrixLike, y: LabelsLike | None = None, constraints: ConstraintsLike = None) -> AffinityGraph:
         """Learn the graph on the rows of ``X`` without fitting this object; called by estimators with a ``graph``."""
@@ -254,7 +256,8 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _build(self, X: Array, y: LabelsLike | None = None, constraints: ConstraintsLike = None) -> AffinityGraph:
         """:meth:`build` for validated rows."""
-        return self._learn(X, y, constraints).graph
+        validate_parameters(self)
+        return copy(self)._learn(X, y, constraints).graph_
 
     def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
         """:meth:`link` for validated rows."""
@@ -265,9 +268,8 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         recipe = FullGraph() if constants.neighbors is None else KNNGraph(constants.neighbors)
         return _in_learned_metric(recipe)._link(X_new @ constants.metric.T, X @ constants.metric.T, graph)
 
-    def _learn(self, X: Array, y: LabelsLike | None, constraints: ConstraintsLike) -> _Learned:
-        """Learn the metric and the graph from validated rows; changes nothing on this object."""
-        validate_parameters(self)
+    def _learn(self, X: Array, y: LabelsLike | None, constraints: ConstraintsLike) -> Self:
+        """Learn the metric and the graph from validated rows."""
         if sp.issparse(X):
             problem = "LearnedLaplacian does not accept sparse rows"
             hint = "reduce their dimension first, for example with TruncatedSVD"
@@ -284,22 +286,20 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         ranking = None if self._learns_from_pairs() else ranking_from_pairs(pairs, rng)
         selected = _select_graph(embeddings, recipes, ranking)
         descent = candidates[selected.penalty]
-        metric = objective.metric.matrix(descent.theta, rows) @ axes
-        graph = self._finish(selected, metric, pairs)
-        return _Learned(metric, graph, pairs, selected.penalty, scale, selected.evidence, descent)
+        self.metric_ = objective.metric.matrix(descent.theta, rows) @ axes
+        self.graph_, self.constraints_ = self._finish(selected, self.metric_, pairs), pairs
+        self.penalty_, self.scale_, self.evidence_ = selected.penalty, scale, selected.evidence
+        self.history_, self.n_iter_, self.converged_ = descent.history, descent.n_iter, descent.converged
+        self.n_failures_ = descent.n_failures
+        return self
 
     def _recipes(self, n: int) -> list[FullGraph | KNNGraph]:
         """Return the graph to learn on and, for ``graph=None``, a sparse alternative for the final graph."""
         graphs: list[FullGraph | KNNGraph]
         if self.graph is None:
             graphs = [FullGraph(), KNNGraph(10, connect="mst")] if n <= FULL_GRAPH_MAX_ROWS else [KNNGraph(20)]
-        elif isinstance(self.graph, str):
-            graphs = [choose({"full": FullGraph()}, self.graph, option="graph")]
-        elif isinstance(self.graph, KNNGraph) and self.graph.metric == "euclidean":
-            graphs = [self.graph]
         else:
-            problem = f"graph={shown(self.graph)} must be 'full', a KNNGraph with Euclidean distances, or None"
-            raise InputTypeError(problem, code="not_a_graph", parameter="graph", value=self.graph)
+            graphs = [FullGraph() if isinstance(self.graph, str) else self.graph]
         feasible = [graph for graph in graphs if isinstance(graph, FullGraph) or graph.n_neighbors < n]
         return [_in_learned_metric(graph) for graph in feasible or graphs]
 
@@ -363,18 +363,6 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     @property
     def _n_features_out(self) -> int:
         return int(self.metric_.shape[0])
-
-
-class _Learned(NamedTuple):
-    """Everything that a fit learns."""
-
-    metric: Array
-    graph: AffinityGraph
-    constraints: PairwiseConstraints
-    penalty: float
-    scale: float
-    evidence: dict[float, np.ndarray]
-    descent: DescentResult
 
 
 def _combine_constraints(

@@ -94,10 +94,9 @@ def _extend_outwards(
 
 def _walk_operator(graph: AffinityGraph, alpha: float, reference: Array) -> Callable[[Array], Array]:
     """Return the function V -> αSV."""
-    root = power_of_degrees(asarray_like(to_numpy(graph.degrees), reference, dtype=reference.dtype), -0.5)[:, None]
-    loops = (
-        0.0 if graph.loops is None else asarray_like(to_numpy(graph.loops), reference, dtype=reference.dtype)[:, None]
-    )
+    convert = lambda values: asarray_like(to_numpy(values), reference, dtype=reference.dtype)[:, None]  # noqa: E731
+    root = power_of_degrees(convert(graph.degrees), -0.5)
+    loops = 0.0 if graph.loops is None else convert(graph.loops)
     return lambda V: alpha * root * (matmul(graph.weights, root * V) + loops * root * V)
 
 
@@ -131,7 +130,7 @@ def check_any_label(known: Any) -> None:
         raise InputError(problem, hint, code="too_few_labels", parameter="y", n_classes=0)
 
 
-def check_alpha(alpha: object, name: str = "alpha") -> float:
+def check_alpha(alpha: object, name: str) -> float:
     """Check how far labels spread."""
     value = check_positive(alpha, name)
     if value < 1:
@@ -199,9 +198,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     1.0
     """
 
-    _landmark_distributions: np.ndarray | None = (
-        None  # after a fit in blocks, of the rows that new points are linked to
-    )
+    _landmark_distributions: np.ndarray | None = None  # after a fit in blocks, of the rows that are kept
     _warns_if_disconnected = False  # components are fine if they contain a label; fit warns about the others
 
     _parameter_checks: ClassVar[dict[str, Check]] = {

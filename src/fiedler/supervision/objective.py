@@ -306,10 +306,10 @@ class DescentResult(NamedTuple):
 ValueAndGradient = Callable[[Array], tuple[float, Array]]
 
 
-def doubling_descent(evaluate: ValueAndGradient, theta: Array, *, max_iter: int, rate: float = 1.0) -> DescentResult:
+def doubling_descent(evaluate: ValueAndGradient, theta: Array, *, max_iter: int) -> DescentResult:
     """Minimise by at most ``max_iter`` gradient steps with the doubling rule. [learned_laplacian, Fig. 1]"""
     # The rate doubles after a step that does not increase Q; otherwise the step is undone and the rate halves.
-    value, gradient = evaluate(theta)
+    (value, gradient), rate = evaluate(theta), 1.0
     values, rates, n_failures = [value], [rate], 0
     with stage("descent", max_iter) as tick:
         for _ in range(max_iter):
@@ -435,9 +435,9 @@ def penalized_history(objectives: list[float], penalties: list[float], *, first:
     return FitHistory(np.array(objectives), False, terms, iterations=np.arange(first, first + len(objectives)))
 
 
-def best_scale(value: Callable[[float], float], *, log_min: float = -2.0, log_max: float = 4.0) -> float:
-    """Return the s in [e^log_min, e^log_max] with the smallest value: a grid search, refined around its best point."""
-    grid = np.linspace(log_min, log_max, 13)
+def best_scale(value: Callable[[float], float]) -> float:
+    """Return the s in [e⁻², e⁴] with the smallest value: a grid search, refined around its best point."""
+    grid = np.linspace(-2.0, 4.0, 13)
     best = int(np.argmin([value(float(np.exp(log_scale))) for log_scale in grid]))
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     result = minimize_scalar(
@@ -488,12 +488,8 @@ def ranking_auc(graph: AffinityGraph, ranking: PairRanking) -> np.ndarray:
     K = to_numpy(diffusion)[ranking.rows].astype(np.float64)
     root = np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny))
     K = (K / root[:, None] / root[None, :])[ranking.queries]
-    return np.array(
-        [
-            _auc(affinities[positives], affinities[negatives])
-            for affinities, positives, negatives in zip(K, ranking.positives, ranking.negatives)
-        ]
-    )
+    rows = zip(K, ranking.positives, ranking.negatives)
+    return np.array([_auc(affinities[positives], affinities[negatives]) for affinities, positives, negatives in rows])
 
 
 def _auc(positives: np.ndarray, negatives: np.ndarray) -> float:
