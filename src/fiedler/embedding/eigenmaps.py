@@ -89,7 +89,21 @@ def _too_many_components(problem: str, n_components: int, n_samples: int, most: 
     return InputError(problem, hint, code="too_many_components", parameter="n_components", **fields)
 
 
-class _Eigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class EmbeddingMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Mixin for estimators that compute coordinates of the training rows, ``embedding_``, when they are fitted."""
+
+    def fit_transform(
+        self: Any, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None, **fit_params: Any
+    ) -> Array:
+        """Fit and return the embedding of the training rows; parameters as in ``fit``."""
+        return self.fit(X, y, **fit_params).embedding_
+
+    @property
+    def _n_features_out(self: Any) -> int:
+        return int(self.embedding_.shape[1])
+
+
+class _Eigenmaps(GraphEstimatorMixin, EmbeddingMixin, BaseEstimator):
     """What both kinds of eigenmaps share."""
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
@@ -115,18 +129,10 @@ class _Eigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
-    def fit_transform(self: Any, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Array:
-        """Fit and return the embedding of the training rows; parameters as in :meth:`fit`."""
-        return self.fit(X, y).embedding_
-
     def _store(self, graph: AffinityGraph, pairs: EigenResult, values: Array, vectors: Array) -> None:
         self.eigenvalues_, self.embedding_, self.eigen_residuals_ = values, vectors, pairs.residuals
         self.n_iter_, self.converged_ = pairs.iterations, pairs.converged
         self.n_connected_components_, self.graph_ = graph.components()[0], graph
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
 
 class LaplacianEigenmaps(_Eigenmaps):

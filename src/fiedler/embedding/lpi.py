@@ -35,7 +35,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import device
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
@@ -75,7 +75,7 @@ from ..graph.estimator import GraphEstimatorMixin
 from ..graph.labels import known_labels
 from ..graph.recipes import KNNGraph, build_affinity, learns_from_constraints
 from ..graph.weights import weigh_graph
-from .eigenmaps import drop_constant, eigenmap
+from .eigenmaps import EmbeddingMixin, drop_constant, eigenmap
 
 SINGULAR_VALUE_CUTOFF = 1e-5  # share of the largest singular value, below which a direction is considered noise
 SVD_BYTES = 32  # peak memory per entry of the smaller of the two products
@@ -276,18 +276,15 @@ def _check_sums(rows: Array, degrees: Array) -> None:
     xp, sq_lengths = namespace(degrees), sq_row_norms(rows)
     bound = 8.0 * rows.shape[0] * float(xp.max(degrees)) * float(xp.max(sq_lengths))
     if bound > float(xp.finfo(degrees.dtype).max):
-        message = (
-            f"X has rows of length {float(xp.max(sq_lengths)) ** 0.5:.1e}, whose weighted squares overflow "
-            f"{degrees.dtype}"
-        )
-        hint = "scale X down, or use normalize=True"
-        raise InputError(message, hint, code="sums_overflow", largest=float(xp.max(sq_lengths)) ** 0.5)
+        longest, hint = float(xp.max(sq_lengths)) ** 0.5, "scale X down, or use normalize=True"
+        message = f"X has rows of length {longest:.1e}, whose weighted squares overflow {degrees.dtype}"
+        raise InputError(message, hint, code="sums_overflow", largest=longest)
 
 
 LPI_SOLVERS = {"svd": _svd, "regression": _regression}
 
 
-class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LPI(GraphEstimatorMixin, EmbeddingMixin, BaseEstimator):
     """Locality preserving indexing: few coordinates, linear in the terms, in which related documents are close.
 
     Parameters
@@ -425,9 +422,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if not allow_fewer and (n_components or 1) > max_components:
             message = f"n_components={n_components} is too many for {n} rows of n_features={m}"
             hint = f"choose at most {max_components}"
-            raise InputError(
-                message, hint, code="too_many_components", n_directions=max_components, n_components=n_components
-            )
+            sizes = {"n_directions": max_components, "n_components": n_components}
+            raise InputError(message, hint, code="too_many_components", **sizes)
         solution = LPI_SOLVERS[self.solver_](problem, min(n_components or MAX_AUTO_COMPONENTS, max_components))
         n_components, rank = n_components or widest_gap(to_numpy(solution.values)), solution.values.shape[0]
         if rank < n_components and not allow_fewer:
@@ -440,12 +436,6 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._store(solution, min(n_components, rank), problem, rows)
         self.graph_ = graph
         return self
-
-    def fit_transform(
-        self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None
-    ) -> Array:
-        """Fit and return the coordinates of the training rows; parameters as in :meth:`fit`."""
-        return self.fit(X, y, constraints=constraints).embedding_
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the coordinates (x - mean) W of documents, including new ones."""
@@ -490,9 +480,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         centered = center_rows(rows, degrees, center=self.center)
         mean_eigenvalue = float(degrees @ centered.sq_lengths()) / rows.shape[0]
         if mean_eigenvalue <= EQUAL_ROWS_SPREAD * float(degrees @ sq_row_norms(rows)) / rows.shape[0]:
-            raise InputError(
-                "all rows of X are equal, so there is no direction to find", "check the data", code="equal_rows"
-            )
+            problem = "all rows of X are equal, so there is no direction to find"
+            raise InputError(problem, "check the data", code="equal_rows")
         alpha, rng = float(self.alpha) * mean_eigenvalue, check_seed(self.random_state)
         return _LPIProblem(centered, graph, repel, degrees, alpha, float(self.tol), rng, bool(self.center))
 
@@ -512,7 +501,3 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.mean_, self.eigenvalues_ = xp.astype(problem.rows.mean, dtype), solution.values[:n_components]
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
         self.embedding_ = self._project(rows)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
@@ -71,6 +71,7 @@ from ..graph.kernels import LandmarkGraph, LowRankAffinity
 from ..graph.recipes import is_precomputed, self_tuned
 from ..graph.smoothing import coincident_rows, replace_coincident_rows
 from ..graph.weights import check_relative_weights, weigh_graph
+from .eigenmaps import EmbeddingMixin
 
 
 def multiplicative_update(
@@ -193,7 +194,7 @@ def run_updates(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERu
     return NLERun(best_labels, best_value, Q, history, n_iter, converged)
 
 
-class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NLE(GraphEstimatorMixin, ClustererMixin, EmbeddingMixin, BaseEstimator):
     """Nonnegative Laplacian embedding: soft clusters with a low Ratio Cut or normalised cut.
 
     Parameters
@@ -352,16 +353,9 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
         self._store(best.numbered_by_first_row() if isinstance(self.init, str) else best, graph, problem)
         return self
 
-    def fit_transform(
-        self,
-        X: MatrixLike | AffinityGraph,
-        y: LabelsLike | None = None,
-        *,
-        sample_weight: SupportsShape | Sequence[float] | None = None,
-        constraints: ConstraintsLike = None,
-    ) -> Array:
+    def fit_transform(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None, **fit_params: Any) -> Array:
         """Fit and return the memberships; parameters as in :meth:`fit`."""
-        return self.fit(X, y, sample_weight=sample_weight, constraints=constraints).memberships_
+        return self.fit(X, y, **fit_params).memberships_
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the memberships of points.
@@ -462,10 +456,6 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
         degrees = problem.degrees if isinstance(graph, LowRankAffinity) else graph.degrees
         degrees = asarray_like(to_numpy(degrees), best.Q, dtype=best.Q.dtype)
         self.outlier_score_ = outlier_scores(self.memberships_, degrees)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
 
 class _Nodes(NamedTuple):

@@ -201,9 +201,8 @@ def _numbers(matrix: Any) -> Any:
     try:
         A = to_scipy(matrix) if is_sparse(matrix) else to_numpy(matrix)
     except ValueError as error:
-        raise _invalid(
-            "operator is not a matrix: its rows differ in length", "pass an array or a CSR matrix"
-        ) from error
+        problem = "operator is not a matrix: its rows differ in length"
+        raise _invalid(problem, "pass an array or a CSR matrix") from error
     if A.dtype.kind not in "biuf":
         raise _invalid(f"operator has entries of type {A.dtype}", "pass a matrix of real numbers")
     return A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)

@@ -183,14 +183,11 @@ def _fit_gaussian_mixture(
     model: BaseMixture, X: Any, y: Any, sample_weight: Any, constraints: Any
 ) -> tuple[EMResult[EMState], int]:
     """Fit a GaussianMixture; return the best run of EM, and the number of clusters that have rows."""
+    is_auto, is_built = isinstance(model.init, str) and model.init == "auto", not hasattr(model._recipe(), "build")
     unsupported = (
         ("constraints", constraints is not None, "pass labels as y"),
-        ("init", isinstance(model.init, str) and model.init == "auto", "name a start, such as init='kmeans'"),
-        (
-            "graph",
-            not hasattr(model._recipe(), "build"),
-            "pass a recipe such as KNNGraph(), for the sample of the start",
-        ),
+        ("init", is_auto, "name a start, such as init='kmeans'"),
+        ("graph", is_built, "pass a recipe such as KNNGraph(), for the sample of the start"),
     )
     refuse("{} has a value that cannot be used", unsupported)
     rng = check_seed(model.random_state)

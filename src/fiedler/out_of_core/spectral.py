@@ -44,10 +44,8 @@ def fit(
 ) -> SpectralClustering:
     """Cluster the rows of a Dask array; ``labels_`` and ``embedding_`` are Dask arrays with its blocks."""
     given = {"sample_weight": sample_weight, "constraints": constraints}
-    refuse(
-        "SpectralClustering does not take {}",
-        [(name, value is not None, "leave it out") for name, value in given.items()],
-    )
+    unsupported = [(name, value is not None, "leave it out") for name, value in given.items()]
+    refuse("SpectralClustering does not take {}", unsupported)
     has_no_walk = RELAXATIONS[model.cut].matrix != "random_walk"
     refuse(f"{{}}={model.cut!r} does not work", [("cut", has_no_walk, "use 'ncut' or 'njw'")])
     seed = draw_seed(model.random_state)

@@ -104,10 +104,7 @@ def _solve_restricted(
     apply_walk: Callable[[Array], Array], mask: Array, right: Array, tol: float, max_iter: int
 ) -> SolveResult:
     """Solve (I - αS_UU) F_U = right, where ``mask`` is one for the rows in U and zero elsewhere."""
-    ones = namespace(mask).ones_like(mask)[:, 0]
-    return conjugate_gradient(
-        lambda V: V - mask * apply_walk(mask * V), right, diagonal=ones, tol=tol, max_iter=max_iter
-    )
+    return conjugate_gradient(lambda V: V - mask * apply_walk(mask * V), right, tol=tol, max_iter=max_iter)
 
 
 def _max_column_norm(Y: Array) -> float:

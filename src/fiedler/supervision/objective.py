@@ -191,9 +191,8 @@ METRIC_FAMILIES = {
 }
 
 
-def _may_overflow() -> np.errstate:
-    """Return a context without NumPy's warnings: Q is NaN after a step that is too long, and the step is undone."""
-    return np.errstate(over="ignore", invalid="ignore")
+# Q is NaN after a step that is too long, and the step is undone: no reason for a warning.
+_may_overflow = np.errstate(over="ignore", invalid="ignore")
 
 
 class Residuals(NamedTuple):
@@ -212,26 +211,23 @@ class LaplacianObjective(NamedTuple):
     layout: DenseWeights | SparseWeights
     metric: Metric
 
+    @_may_overflow
     def value(self, theta: Array) -> float:
         """Return Q. [learned_laplacian, Eq. 8]"""
-        with _may_overflow():
-            _, _, weights, scaling = self._parts(theta)
-            B = self.layout.pairs.values * weights * scaling
+        _, _, weights, scaling = self._parts(theta)
+        B = self.layout.pairs.values * weights * scaling
         return -float(namespace(B).sum(B))
 
+    @_may_overflow
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """Return Q and dQ/dθ. [learned_laplacian, Eqs 9 to 12]"""
-        with _may_overflow():
-            W, degrees, weights, scaling = self._parts(theta)
-            B = self.layout.pairs.values * weights * scaling
-            return -float(namespace(B).sum(B)), self._gradient(theta, W, degrees, B)
+        W, degrees, weights, scaling = self._parts(theta)
+        B = self.layout.pairs.values * weights * scaling
+        return -float(namespace(B).sum(B)), self._gradient(theta, W, degrees, B)
 
+    @_may_overflow
     def residuals(self, theta: Array) -> Residuals:
         """Return the residuals at θ, whose squares add up to Q + Σ_{C>0} C_ij."""
-        with _may_overflow():
-            return self._residuals(theta)
-
-    def _residuals(self, theta: Array) -> Residuals:
         W, degrees, weights, scaling = self._parts(theta)
         similarity = weights * scaling
         C, xp = self.layout.pairs.values, namespace(similarity)
