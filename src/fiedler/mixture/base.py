@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
@@ -65,7 +65,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, communities, modularity
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.cuts import spectral_labels
-from ..graph.estimator import GraphEstimatorMixin, warn_if_clusters_are_empty
+from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_clusters_are_empty
 from ..graph.labels import check_partial_labels, spread_over_groups
 from ..graph.recipes import as_affinity, is_precomputed, link_new_points, self_tuned
 from ..graph.smoothing import link_degrees
@@ -175,7 +175,7 @@ def _finite(joint: Array) -> Array:
     return xp.where(joint > lowest, joint, lowest)
 
 
-class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
+class BaseMixture(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     """Base class of the mixtures; a model defines ``_hooks``, and parameters besides those that all have."""
 
     labels_: Array
@@ -260,17 +260,6 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """Fit on validated rows: for estimators that contain a mixture, and number its clusters by their first rows."""
         self.n_features_in_ = X.shape[1]
         return self._fit(X, None, sample_weight, constraints, keep_numbers=False)
-
-    def fit_predict(
-        self,
-        X: MatrixLike,
-        y: LabelsLike | None = None,
-        sample_weight: SupportsShape | Sequence[float] | None = None,
-        *,
-        constraints: ConstraintsLike = None,
-    ) -> Array:
-        """Fit the mixture and return the cluster of each row; parameters as in :meth:`fit`."""
-        return self.fit(X, y, sample_weight=sample_weight, constraints=constraints).labels_
 
     def _fit(self, X: Array, y: Any, sample_weight: Any, constraints: Any, *, keep_numbers: bool = True) -> Self:
         """Fit to validated rows; known clusters keep their numbers, and those given as ``init`` if asked for."""
