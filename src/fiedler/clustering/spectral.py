@@ -176,7 +176,11 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
         weights = check_relative_weights(sample_weight, graph.n_nodes)
         if weights is not None:
-            graph = self._weigh(graph, weights)
+            if self.cut in COUNTS_ROWS:
+                problem = f"cut={self.cut!r} counts rows, so sample_weight cannot be used"
+                hint = "use cut='ncut', or leave sample_weight out"
+                raise InputError(problem, hint, code="incompatible_parameters", parameter="sample_weight")
+            graph = weigh_graph(graph, weights)
         rng = check_seed(self.random_state)
         eigenpairs = self._eigenpairs(graph, n_clusters, cut, rng, repels=has_cannot_links(graph, pairs))
         self.embedding_ = cut.scale_rows(eigenpairs.vectors)
@@ -196,15 +200,6 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             return association_eigenpairs(graph, k, random_state=rng, **options)
         solve = cannot_link_eigenpairs if repels else smallest_eigenpairs
         return solve(graph, k, kind=cut.matrix, random_state=rng, **options)
-
-    def _weigh(self, graph: Any, weights: np.ndarray) -> AffinityGraph:
-        """Return the graph of weighted rows."""
-        if self.cut in COUNTS_ROWS or not isinstance(graph, AffinityGraph):
-            given = f"cut={self.cut!r} counts rows" if self.cut in COUNTS_ROWS else "a LandmarkGraph has no edges"
-            problem = f"{given}, so sample_weight cannot be used"
-            hint = "use cut='ncut' and a graph with edges, or leave sample_weight out"
-            raise InputError(problem, hint, code="incompatible_parameters", parameter="sample_weight")
-        return weigh_graph(graph, weights)
 
     @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
