@@ -373,11 +373,9 @@ def gaussians(
         problem = "a component has lost all its rows"
         raise SingularCovarianceError(problem, "use fewer clusters or another init", code="empty_component")
     if not bool(xp.all(xp.isfinite(model.factors))):
-        raise SingularCovarianceError(
-            "the covariance of a component is not positive definite: too few rows for its dimension, or constant "
-            "columns",
-            "raise ridge, reduce the dimension with pca, use fewer clusters, or covariance_type='diag'",
-        )
+        reason = "too few rows for its dimension, or constant columns"
+        hint = "raise ridge, reduce the dimension with pca, use fewer clusters, or covariance_type='diag'"
+        raise SingularCovarianceError(f"the covariance of a component is not positive definite: {reason}", hint)
     return model
 
 

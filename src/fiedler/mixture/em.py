@@ -345,13 +345,9 @@ def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Lin
     if constraints is None or (constraints.strength == 0 and not constraints.hard) or constraints.n_pairs == 0:
         return None
     must, cannot = constraint_weights(constraints)
-    total = np.asarray((must + cannot).sum(axis=1)).ravel()
-    return Links(
-        from_scipy_like(must - cannot, reference),
-        asarray_like(total, reference, dtype=reference.dtype)[:, None],
-        constraints.strength,
-        constraints.groups if constraints.hard else None,
-    )
+    total = asarray_like(np.asarray((must + cannot).sum(axis=1)).ravel(), reference, dtype=reference.dtype)
+    groups = constraints.groups if constraints.hard else None
+    return Links(from_scipy_like(must - cannot, reference), total[:, None], constraints.strength, groups)
 
 
 def group_links(constraints: PairwiseConstraints | None, groups: np.ndarray, reference: Array) -> Links | None:

@@ -186,9 +186,8 @@ class ConstrainedKFold:
         if n_splits > n_groups:
             problem = f"n_splits={n_splits} is more than the number of must-linked groups ({n_groups})"
             hint = f"choose at most {n_groups}" if n_groups > 1 else "use fewer must-links"
-            raise InputError(
-                problem, hint, code="too_few_groups", parameter="n_splits", value=n_splits, n_groups=n_groups
-            )
+            fields = {"parameter": "n_splits", "value": n_splits, "n_groups": n_groups}
+            raise InputError(problem, hint, code="too_few_groups", **fields)
         folds = GroupKFold(n_splits, shuffle=True, random_state=check_seed(self.random_state))
         return folds.split(np.zeros(pairs.n_samples), groups=pairs.groups)
 
