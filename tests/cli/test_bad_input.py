@@ -177,8 +177,13 @@ BAD = {
     ),
     "columns of an array": (
         lambda at: [*array(np.eye(4))(at), "--id", "a"],
-        "'t.npy' has no named columns",
-        "labels, id, text and drop are for tables",
+        "--id is for tables, but 't.npy' has no named columns",
+        "leave --id out",
+    ),
+    "a weight of a column of an array": (
+        lambda at: [*array(np.eye(4))(at), "--weight", "a=2"],
+        "--weight is for tables, but 't.npy' has no named columns",
+        "leave --weight out",
     ),
     "sparse rows to be filled": (
         lambda at: [*sparse(np.eye(6))(at), "--scale", "standard"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -26,6 +26,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.recipes import default_recipe
 from ..graph.weights import weigh_graph
 from ..io import Input, read_blocks
+from ..io.formats import file_format
 from ..manifold import ManifoldClustering, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
@@ -80,7 +81,6 @@ ANNOUNCED_SECONDS = 5.0  # expected time from which on it is said before the sta
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
 LABELS_FOLDER = "labels"  # of the labels of blocks
 REPORT_ROWS = 10_000  # of the sample of blocks that the report shows
-BLOCK_SCALES = ("standard", "unit", "none")
 DEFAULT_METHODS = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
 SILHOUETTE_SAMPLE = 5000  # maximum number of rows for the silhouette
 COLUMN_TITLES = {"clusters": "K", "modularity": "mod.", "silhouette": "silh.", "seconds": "s", "peak_mb": "MB"}
@@ -264,12 +264,15 @@ def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, fold
 # ------------------------------------------------------------------- in blocks; the report is on a sample of the rows
 
 
+Steps = list[tuple[str, Any]]
+
+
 class ScaledBlocks(NamedTuple):
     """Rows of a file in blocks, as they are and scaled, and the fitted transformers that scaled them."""
 
     original: Any
     rows: Any
-    steps: list[tuple[str, Any]]
+    steps: Steps
     scale: str
 
 
@@ -277,16 +280,27 @@ def read_scaled(source: str, drop: Sequence[str], scale: str) -> ScaledBlocks:
     """Open a file in blocks, and scale the columns of a table to mean 0 and variance 1 unless told otherwise."""
     X = read_blocks(source, drop=drop)
     X = X.astype(float_type(X.dtype))
-    is_table = Path(source).suffix not in (".npy", ".zarr")
-    scale = ("standard" if is_table else "none") if scale == "auto" else scale
-    choose(dict.fromkeys(BLOCK_SCALES), scale, option="scale", also=["auto"])
-    if scale == "none":
-        return ScaledBlocks(X, X, [], scale)
-    if scale == "unit":
-        return ScaledBlocks(X, X.map_blocks(normalize_rows, dtype=X.dtype), [("scale", Normalizer())], scale)
+    known = file_format(Path(source))
+    is_array = known is not None and known.blocks is not None
+    scale = ("none" if is_array else "standard") if scale == "auto" else scale
+    rows, steps = choose(BLOCK_SCALES, scale, option="scale", also=["auto"])(X)
+    return ScaledBlocks(X, rows, steps, scale)
+
+
+def _standard_columns(X: Any) -> tuple[Any, Steps]:
     scaler = fit_scaler(X)
-    scaled = (X - scaler.mean_.astype(X.dtype)) / scaler.scale_.astype(X.dtype)
-    return ScaledBlocks(X, scaled, [("scale", scaler)], scale)
+    return (X - scaler.mean_.astype(X.dtype)) / scaler.scale_.astype(X.dtype), [("scale", scaler)]
+
+
+def _unit_rows(X: Any) -> tuple[Any, Steps]:
+    return X.map_blocks(normalize_rows, dtype=X.dtype), [("scale", Normalizer())]
+
+
+BLOCK_SCALES: dict[str, Callable[[Any], tuple[Any, Steps]]] = {
+    "standard": _standard_columns,
+    "unit": _unit_rows,
+    "none": lambda X: (X, []),
+}
 
 
 def fit_scaler(X: Any) -> StandardScaler:
