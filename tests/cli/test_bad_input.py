@@ -582,7 +582,7 @@ def test_an_unexpected_exception_gives_one_sentence(run_fiedler, table, monkeypa
     def fails(*args, **options):
         raise KeyError("surprise")
 
-    monkeypatch.setattr("fiedler.cli.cluster.fit", fails)
+    monkeypatch.setattr("fiedler.cli.fitting.fit", fails)
 
     result = run_fiedler("cluster", table, "-k", 3, "--id", "name", "--drop", "class")
 

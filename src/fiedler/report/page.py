@@ -27,7 +27,7 @@ import numpy as np
 from .._files import atomic_write, check_path
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..manifold.report_text import UNCERTAIN_BELOW
-from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED, on_dark
+from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, PALETTE_ON_DARK, UNASSIGNED
 from .cards import Summary
 from .summary import MAX_COORDINATE, SUMMARY_FORMAT, SUMMARY_VERSION
 
@@ -39,7 +39,7 @@ MAX_IMAGE_SIDE = 10_000  # pixels of thumbnails in a file
 SPRITE_COLUMNS = 64  # thumbnails side by side in the image of all thumbnails
 COLORS = {
     "groups": PALETTE,
-    "groups_on_dark": [on_dark(color) for color in PALETTE],
+    "groups_on_dark": PALETTE_ON_DARK,
     "unassigned": UNASSIGNED,
     "confidence": CONFIDENCE_COLORS,
     "min_opacity": MIN_OPACITY,
@@ -52,8 +52,8 @@ IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|function) (\w+))", re.MULTILINE)
 
 
-def bundle_script(entry: str = "main") -> str:
-    """Return one script with the module ``entry`` and all modules it imports, each once and before its first use.
+def bundle_script() -> str:
+    """Return one script with the module ``main`` and all modules it imports, each once and before its first use.
 
     A module becomes an immediately called function, so that its names stay private; it returns what it exports.
     """
@@ -66,7 +66,7 @@ def bundle_script(entry: str = "main") -> str:
                 add(imported[2])
         modules[name] = wrap_module(name, text)
 
-    add(entry)
+    add("main")
     return "\n".join(['"use strict";', *modules.values()])
 
 
