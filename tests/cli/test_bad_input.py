@@ -415,7 +415,7 @@ def test_results_cannot_replace_a_file(run_fiedler, table, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["cluster.save_csv", "results.save", "results.write_summary", "results.write_report"])
+@pytest.mark.parametrize("part", ["results.save_csv", "results.save", "results.write_summary", "results.write_report"])
 def test_a_full_disk_leaves_no_files(part, run_fiedler, table, tmp_path, monkeypatch):
     before = sorted(tmp_path.rglob("*"))
 

@@ -666,8 +666,8 @@ def test_an_interrupt_leaves_no_incomplete_files(table, tmp_path):
 
 
 WORK = [
-    "fitting.read_input", "fitting.prepare", "cluster.expected_cost", "cluster.fit", "cluster.summarize",
-    "cluster.save_csv", "results.save", "results.write_summary", "results.write_report",
+    "fitting.read_input", "fitting.prepare", "fitting.expected_cost", "fitting.fit", "cluster.summarize",
+    "results.save_csv", "results.save", "results.write_summary", "results.write_report",
 ]  # fmt: skip
 
 

@@ -109,12 +109,12 @@ class Input(NamedTuple):
         others = (self.id_name, self.label_name)
         return {name: cells for name, cells in self.table.columns.items() if name not in others}
 
-    def read_columns(self, requests: Requests | None = None) -> list[Column]:
+    def read_columns(self, requests: Requests) -> list[Column]:
         """Return what `columns` contain; those of the plan are not read again."""
         planned = {column.name: column for column in self.plan or ()}
         cells = self.columns or {}
         others = {name: column for name, column in cells.items() if name not in planned}
-        read = planned | {one.name: one for one in recognise_columns(others, requests or Requests())}
+        read = planned | {one.name: one for one in recognise_columns(others, requests)}
         return [read[name] for name in cells]
 
     @property
