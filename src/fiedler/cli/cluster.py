@@ -217,10 +217,7 @@ def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, fold
     clusters = [row for row in result["clusters"] if row["size"]]
     count = "1 cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
     title = f"{result['rows']} rows in {count}, by {result['method']}, in {fitted.seconds:.1f} s"
-    columns = ("cluster", "rows", "share", *(["confidence"] if fitted.confidence is not None else []))
-    parts.append(make_table(title, *columns, rows=[cluster_cells(row) for row in clusters[:MAX_LISTED_CLUSTERS]]))
-    if len(clusters) > MAX_LISTED_CLUSTERS:
-        parts.append(f"... and {len(clusters) - MAX_LISTED_CLUSTERS} more, in {results.LABELS_FILE}")
+    parts += _table_of_clusters(title, clusters, results.LABELS_FILE)
     if fitted.confidence is not None and (n_uncertain := int((fitted.confidence <= UNCERTAIN_BELOW).sum())):
         parts.append(f"uncertain rows (confidence {UNCERTAIN_BELOW} or less): {n_uncertain}")
     if result["caution"]:
@@ -228,6 +225,14 @@ def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, fold
     if result["scores"]:
         parts.append(fitting.format_agreement(result["scores"]))
     return [*parts, f"written to {folder}: {', '.join(result['files'])}"]
+
+
+def _table_of_clusters(title: str, clusters: list[dict[str, Any]], labels: str) -> list[str | Table]:
+    """Return the first clusters as a table, and how many more are in the ``labels``."""
+    columns = ["cluster", "rows", "share", *["confidence"] * any(row["confidence"] is not None for row in clusters)]
+    shown = clusters[:MAX_LISTED_CLUSTERS]
+    table = make_table(title, *columns, rows=[cluster_cells(row) for row in shown])
+    return [table, *[f"... and {len(clusters) - len(shown)} more, in {labels}"] * (len(shown) < len(clusters))]
 
 
 # ------------------------------------------------------------------- in blocks; the report is on a sample of the rows
@@ -388,9 +393,8 @@ def cluster_blocks(
         "files": {name: str(folder / name) for name in files},
     }
     title = f"{n_rows} rows in {len(clusters)} clusters, in {seconds:.1f} s"
-    shown = [cluster_cells(row) for row in clusters[:MAX_LISTED_CLUSTERS]]
-    table = make_table(title, "cluster", "rows", "share", "confidence", rows=shown)
-    output.result(result, table, f"the report shows {sample}", f"written to {folder}: {', '.join(files)}")
+    table = _table_of_clusters(title, clusters, LABELS_FOLDER)
+    output.result(result, *table, f"the report shows {sample}", f"written to {folder}: {', '.join(files)}")
 
 
 # ------------------------------------------------------------------------------------------------------------ compare

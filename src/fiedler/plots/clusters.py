@@ -166,8 +166,7 @@ class ClustersDisplay(Display):
         x, y = np.transpose(self.layout)
         self.points_ = self.ax_.scatter(x, y, s=size, c=faces, edgecolors=edges, linewidths=0.9)
         self.names_ = self._draw_names(names)
-        xlabel, ylabel = self.axis_names
-        style.style_axes(self.ax_, title=self._title(), xlabel=xlabel, ylabel=ylabel)
+        style.style_axes(self.ax_, self._title(), *self.axis_names)
         return self
 
     def _draw_names(self, names: ClusterNames) -> list[Any]:

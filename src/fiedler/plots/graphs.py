@@ -165,8 +165,7 @@ class GraphDisplay(Display):
         node_colors = style.DARK if self.labels is None else style.palette_rgb(style.color_codes(self.labels))
         x, y = points.T
         self.points_ = self.ax_.scatter(x, y, s=size, c=node_colors, linewidths=0, zorder=2)
-        xlabel, ylabel = self.axis_names
-        style.style_axes(self.ax_, title=self._title(), xlabel=xlabel, ylabel=ylabel)
+        style.style_axes(self.ax_, self._title(), *self.axis_names)
         return self
 
     def _title(self) -> str:

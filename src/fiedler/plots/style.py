@@ -114,7 +114,7 @@ def different_rows(n_rows: int, problem: str, n_training_rows: int) -> InputErro
     return InputError(problem, hint, code="not_the_training_rows", n_rows=n_rows, n_training_rows=n_training_rows)
 
 
-def style_axes(ax: Axes, *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
+def style_axes(ax: Axes, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
     """Set title and axis labels in a small font, and hide the top and right spines."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
