@@ -33,7 +33,6 @@ TESTS = (
     "tests/graph",
     "tests/integrations/test_anndata.py",
     "tests/io",
-    "tests/out_of_core/test_read_blocks.py",
     "tests/plots",
     "tests/report/test_page.py",
     "tests/table",

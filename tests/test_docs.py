@@ -3,6 +3,7 @@
 import ast
 import doctest
 import inspect
+import pkgutil
 import re
 import runpy
 from contextlib import chdir
@@ -251,11 +252,22 @@ CITATION = rf"({NAME})(?:, {NAME})*(?: & {NAME}| et al\.) ((?:19|20)\d\d)\b"  # 
 BRACKETS = r"\[([A-Z][a-z]+) ((?:19|20)\d\d)\b"  # "[Joachims 1999]"
 
 
+def docstrings():
+    """Yield the docstrings of all modules of the library, and of their classes, methods and functions."""
+    for found in pkgutil.walk_packages(fiedler.__path__, "fiedler."):
+        if found.name in ("fiedler.baselines", "fiedler.cli.__main__"):  # the one needs fiedler-papers, the other runs
+            continue
+        module = import_module(found.name)
+        values = [value for value in vars(module).values() if getattr(value, "__module__", None) == found.name]
+        methods = [method for value in values if inspect.isclass(value) for method in vars(value).values()]
+        yield from filter(None, (inspect.getdoc(value) for value in [module, *values, *methods]))
+
+
 def test_cited_works_are_on_the_page_of_references():
-    """A citation is found by its first author and year."""
+    """A citation, in a docstring or on a page, is found by its first author and year."""
     listed = re.findall(rf"\*\*({NAME}).*? (\d{{4}})\.?\*\*", (DOCS / "references.md").read_text(encoding="utf-8"))
-    folders = (Path(fiedler.__file__).parent.rglob("*.py"), DOCS.glob("*.md"))
-    texts = [" ".join(path.read_text(encoding="utf-8").split()) for folder in folders for path in folder]
+    pages = [path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")]
+    texts = [" ".join(text.split()) for text in [*pages, *docstrings()]]
     cited = {work for text in texts for pattern in (CITATION, BRACKETS) for work in re.findall(pattern, text)}
     assert len(cited) > 20
     assert cited - set(listed) == set()

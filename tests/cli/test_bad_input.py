@@ -177,8 +177,13 @@ BAD = {
     ),
     "columns of an array": (
         lambda at: [*array(np.eye(4))(at), "--id", "a"],
-        "'t.npy' has no named columns",
-        "labels, id, text and drop are for tables",
+        "--id is for tables, but 't.npy' has no named columns",
+        "leave --id out",
+    ),
+    "a weight of a column of an array": (
+        lambda at: [*array(np.eye(4))(at), "--weight", "a=2"],
+        "--weight is for tables, but 't.npy' has no named columns",
+        "leave --weight out",
     ),
     "sparse rows to be filled": (
         lambda at: [*sparse(np.eye(6))(at), "--scale", "standard"],
@@ -410,7 +415,7 @@ def test_results_cannot_replace_a_file(run_fiedler, table, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["cluster.save_csv", "results.save", "results.write_summary", "results.write_report"])
+@pytest.mark.parametrize("part", ["results.save_csv", "results.save", "results.write_summary", "results.write_report"])
 def test_a_full_disk_leaves_no_files(part, run_fiedler, table, tmp_path, monkeypatch):
     before = sorted(tmp_path.rglob("*"))
 
@@ -577,7 +582,7 @@ def test_an_unexpected_exception_gives_one_sentence(run_fiedler, table, monkeypa
     def fails(*args, **options):
         raise KeyError("surprise")
 
-    monkeypatch.setattr("fiedler.cli.cluster.fit", fails)
+    monkeypatch.setattr("fiedler.cli.fitting.fit", fails)
 
     result = run_fiedler("cluster", table, "-k", 3, "--id", "name", "--drop", "class")
 

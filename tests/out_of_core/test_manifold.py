@@ -22,7 +22,7 @@ from fiedler.manifold.candidates import communities_of_search
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 from fiedler.out_of_core import config_context, manifold, on_landmarks
 
-from .test_workspace import damage
+from .test_store import damage
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")

@@ -8,7 +8,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
@@ -17,12 +17,10 @@ from fiedler import GaussianMixture, KNNGraph, LapGMM, ManifoldClustering, Spect
 from fiedler.manifold import NClustersChoice
 from fiedler.plots.style import (
     DARK_BACKGROUND,
-    MIN_CONTRAST,
     PALETTE,
+    PALETTE_ON_DARK,
     UNASSIGNED,
     color_codes,
-    contrast,
-    on_dark,
     palette_rgb,
 )
 
@@ -209,6 +207,25 @@ def test_models_without_the_data_to_draw_raise_an_error():
             draw_model()
 
 
+def contrast(color, background):
+    """The contrast ratio of two colours, from 1 to 21 [WCAG 2.2, relative luminance]."""
+
+    def luminance(color):
+        channels = np.array(to_rgb(color))
+        linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    lighter, darker = sorted((luminance(color), luminance(background)), reverse=True)
+    return round((lighter + 0.05) / (darker + 0.05), 6)
+
+
+def on_dark(color):
+    """The colour mixed with as much white as it needs to be readable on the dark background of a report."""
+    mixtures = (1 - (1 - white) * (1 - np.array(to_rgb(color))) for white in np.linspace(0, 1, 21))
+    return next(to_hex(mixed) for mixed in mixtures if contrast(to_hex(mixed), DARK_BACKGROUND) >= 4.5)
+
+
 def test_all_colours_can_be_read_on_the_dark_background():
-    assert all(contrast(on_dark(color), DARK_BACKGROUND) >= MIN_CONTRAST for color in PALETTE)
-    assert len({on_dark(color) for color in PALETTE}) == len(PALETTE)
+    assert all(contrast(color, DARK_BACKGROUND) >= 4.5 for color in PALETTE_ON_DARK)
+    assert len(set(PALETTE_ON_DARK)) == len(PALETTE)
+    assert [on_dark(color) for color in PALETTE] == list(PALETTE_ON_DARK)

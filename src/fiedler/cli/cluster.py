@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -26,6 +26,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.recipes import default_recipe
 from ..graph.weights import weigh_graph
 from ..io import Input, read_blocks
+from ..io.formats import file_format
 from ..manifold import ManifoldClustering, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
@@ -39,48 +40,15 @@ from ..report import summarize
 from ..report.cards import jsonable
 from ..table.columns import Requests
 from ..table.profiles import profile_table
-from .fitting import (
-    FittedClustering,
-    NClusters,
-    PreparedRows,
-    accepts,
-    check_memory,
-    choose_number,
-    expected_cost,
-    fit,
-    format_agreement,
-    is_import_path,
-    label_scores,
-    parse_n_clusters,
-    read_rows,
-    takes_weights,
-)
+from . import fitting, results
+from .fitting import FittedClustering, NClusters, PreparedRows
 from .options import Clusters, Memory, Reading, Scale, Scheduler, Seed, Source, Workdir
 from .output import EXPECTED, MAX_LISTED_CLUSTERS, Output, cluster_cells, make_table, n_cores, render
-from .results import (
-    FILES,
-    LABELS_FILE,
-    MODEL_FILE,
-    PAGE_FILE,
-    SUMMARY_FILE,
-    TABLE_FILE,
-    atomic_folder,
-    check_file,
-    check_folder,
-    command_line,
-    relative_source,
-    save_csv,
-    source_name,
-    write_files,
-    write_labels,
-    write_table,
-)
 
 ANNOUNCED_SECONDS = 5.0  # expected time from which on it is said before the start
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
 LABELS_FOLDER = "labels"  # of the labels of blocks
 REPORT_ROWS = 10_000  # of the sample of blocks that the report shows
-BLOCK_SCALES = ("standard", "unit", "none")
 DEFAULT_METHODS = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
 SILHOUETTE_SAMPLE = 5000  # maximum number of rows for the silhouette
 COLUMN_TITLES = {"clusters": "K", "modularity": "mod.", "silhouette": "silh.", "seconds": "s", "peak_mb": "MB"}
@@ -129,11 +97,11 @@ def cluster(
     output: Output,
 ) -> None:
     """Cluster rows; write labels.csv, model.safetensors, summary.json and report.html."""
-    n_clusters = parse_n_clusters(k)
+    n_clusters = fitting.parse_n_clusters(k)
     choose(methods(), method, option="method")
     choose(EFFORTS, effort, option="effort")
-    folder = out or Path("out") / source_name(source)
-    check_folder(folder, source, force=force, append=append)
+    folder = out or Path("out") / results.source_name(source)
+    results.check_folder(folder, source, force=force, append=append)
     options: dict[str, Any] = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
     if memory or workdir or scheduler:
         keywords = reading.keywords()
@@ -143,16 +111,16 @@ def cluster(
             is_local = scheduler is None
             cluster_blocks(output, source, n_clusters, folder, drop, scale, seed=seed, effort=effort, is_local=is_local)
         return
-    data, prepared = read_rows(output, source, reading, scale, n_clusters, [method], append=append)
+    data, prepared = fitting.read_rows(output, source, reading, scale, n_clusters, [method], append=append)
     if method == "auto" and data.kind != "graph":  # others have no model of their cost
-        cost = expected_cost(prepared, n_clusters, effort)
+        cost = fitting.expected_cost(prepared, n_clusters, effort)
         if not no_memory_check:
-            check_memory(cost)
+            fitting.check_memory(cost)
         if cost.seconds >= ANNOUNCED_SECONDS:
             duration, peak = format_seconds(cost.seconds), format_bytes(cost.peak_bytes)
             output.note(f"clustering {cost.n_rows} rows will take about {duration} and up to {peak} of memory")
     with output.working(f"clustering {data.n_rows} rows"):
-        fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs, **options)
+        fitted = fitting.fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs, **options)
     if data.is_partially_labeled:
         n_known = int((np.asarray(data.labels) >= 0).sum())
         named = first_few([f"cluster {label} is {name!r}" for label, name in enumerate(data.class_names or [])])
@@ -165,13 +133,14 @@ def cluster(
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
         fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
         about = {name: getattr(reading, name) for name in ("id", "text", "size")}
-        notes = _notes(data, fitted, source=relative_source(folder, source), append=append, **about)
-        with atomic_folder(folder) as draft:
+        notes = _notes(data, fitted, source=results.relative_source(folder, source), append=append, **about)
+        with results.atomic_folder(folder) as draft:
             rows = (data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names, data.id_name or "id")
-            save_csv(draft / LABELS_FILE, write_labels, *rows)
+            results.save_csv(draft / results.LABELS_FILE, results.write_labels, *rows)
             if append:
-                save_csv(draft / TABLE_FILE, write_table, data, fitted.labels, fitted.confidence)
-            write_files(draft, fitted.model, notes, summary)
+                table = (data, fitted.labels, fitted.confidence)
+                results.save_csv(draft / results.TABLE_FILE, results.write_table, *table)
+            results.write_files(draft, fitted.model, notes, summary)
     result = _result(data, fitted, summary, method, folder, append=append)
     output.result(result, *_as_text(data, result, fitted, folder))
 
@@ -189,9 +158,9 @@ def _result(
         "columns": None if data.encoder is None else data.encoder.uses_,
         "evidence": summary["evidence"],
         "caution": summary["caution"],
-        "scores": label_scores(data, fitted.labels),
+        "scores": fitting.label_scores(data, fitted.labels),
         "seconds": round(fitted.seconds, 3),
-        "files": {name: str(folder / name) for name in (*FILES, *([TABLE_FILE] if append else []))},
+        "files": {name: str(folder / name) for name in (*results.FILES, *([results.TABLE_FILE] if append else []))},
     }
 
 
@@ -223,7 +192,7 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         evidence=fitted.evidence,
         names=fitted.cluster_names,
         seconds=fitted.seconds,
-        command=command_line(),
+        command=results.command_line(),
         **about,
     )
 
@@ -248,20 +217,28 @@ def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, fold
     clusters = [row for row in result["clusters"] if row["size"]]
     count = "1 cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
     title = f"{result['rows']} rows in {count}, by {result['method']}, in {fitted.seconds:.1f} s"
-    columns = ("cluster", "rows", "share", *(["confidence"] if fitted.confidence is not None else []))
-    parts.append(make_table(title, *columns, rows=[cluster_cells(row) for row in clusters[:MAX_LISTED_CLUSTERS]]))
-    if len(clusters) > MAX_LISTED_CLUSTERS:
-        parts.append(f"... and {len(clusters) - MAX_LISTED_CLUSTERS} more, in {LABELS_FILE}")
+    parts += _table_of_clusters(title, clusters, results.LABELS_FILE)
     if fitted.confidence is not None and (n_uncertain := int((fitted.confidence <= UNCERTAIN_BELOW).sum())):
         parts.append(f"uncertain rows (confidence {UNCERTAIN_BELOW} or less): {n_uncertain}")
     if result["caution"]:
         parts.append(result["caution"])
     if result["scores"]:
-        parts.append(format_agreement(result["scores"]))
+        parts.append(fitting.format_agreement(result["scores"]))
     return [*parts, f"written to {folder}: {', '.join(result['files'])}"]
 
 
+def _table_of_clusters(title: str, clusters: list[dict[str, Any]], labels: str) -> list[str | Table]:
+    """Return the first clusters as a table, and how many more are in the ``labels``."""
+    columns = ["cluster", "rows", "share", *["confidence"] * any(row["confidence"] is not None for row in clusters)]
+    shown = clusters[:MAX_LISTED_CLUSTERS]
+    table = make_table(title, *columns, rows=[cluster_cells(row) for row in shown])
+    return [table, *[f"... and {len(clusters) - len(shown)} more, in {labels}"] * (len(shown) < len(clusters))]
+
+
 # ------------------------------------------------------------------- in blocks; the report is on a sample of the rows
+
+
+Steps = list[tuple[str, Any]]
 
 
 class ScaledBlocks(NamedTuple):
@@ -269,7 +246,7 @@ class ScaledBlocks(NamedTuple):
 
     original: Any
     rows: Any
-    steps: list[tuple[str, Any]]
+    steps: Steps
     scale: str
 
 
@@ -277,16 +254,27 @@ def read_scaled(source: str, drop: Sequence[str], scale: str) -> ScaledBlocks:
     """Open a file in blocks, and scale the columns of a table to mean 0 and variance 1 unless told otherwise."""
     X = read_blocks(source, drop=drop)
     X = X.astype(float_type(X.dtype))
-    is_table = Path(source).suffix not in (".npy", ".zarr")
-    scale = ("standard" if is_table else "none") if scale == "auto" else scale
-    choose(dict.fromkeys(BLOCK_SCALES), scale, option="scale", also=["auto"])
-    if scale == "none":
-        return ScaledBlocks(X, X, [], scale)
-    if scale == "unit":
-        return ScaledBlocks(X, X.map_blocks(normalize_rows, dtype=X.dtype), [("scale", Normalizer())], scale)
+    known = file_format(Path(source))
+    is_array = known is not None and known.blocks is not None
+    scale = ("none" if is_array else "standard") if scale == "auto" else scale
+    rows, steps = choose(BLOCK_SCALES, scale, option="scale", also=["auto"])(X)
+    return ScaledBlocks(X, rows, steps, scale)
+
+
+def _standard_columns(X: Any) -> tuple[Any, Steps]:
     scaler = fit_scaler(X)
-    scaled = (X - scaler.mean_.astype(X.dtype)) / scaler.scale_.astype(X.dtype)
-    return ScaledBlocks(X, scaled, [("scale", scaler)], scale)
+    return (X - scaler.mean_.astype(X.dtype)) / scaler.scale_.astype(X.dtype), [("scale", scaler)]
+
+
+def _unit_rows(X: Any) -> tuple[Any, Steps]:
+    return X.map_blocks(normalize_rows, dtype=X.dtype), [("scale", Normalizer())]
+
+
+BLOCK_SCALES: dict[str, Callable[[Any], tuple[Any, Steps]]] = {
+    "standard": _standard_columns,
+    "unit": _unit_rows,
+    "none": lambda X: (X, []),
+}
 
 
 def fit_scaler(X: Any) -> StandardScaler:
@@ -373,7 +361,7 @@ def cluster_blocks(
         clusterer = ManifoldClustering(n_clusters, effort=effort, random_state=seed)  # type: ignore[arg-type]
         clusterer.fit(data.rows)
         seconds = time.perf_counter() - started
-    with output.working("writing the report"), atomic_folder(folder) as draft:
+    with output.working("writing the report"), results.atomic_folder(folder) as draft:
         sizes, confidences = write_parts(draft / LABELS_FOLDER, clusterer)
         n_rows = int(sizes.sum())
         sampled, _, numbers = on_landmarks(clusterer, REPORT_ROWS)
@@ -386,16 +374,16 @@ def cluster_blocks(
             original=original,
             title=f"{Path(source).resolve().name}: {sample}",
             seconds=seconds,
-            command=command_line(),
+            command=results.command_line(),
             settings={"rows shown": sample, "scale": data.scale, "seed": seed},
         )
         model = Pipeline([*data.steps, ("cluster", clusterer)])
-        write_files(draft, model, {"source": relative_source(folder, source), "kind": "array"}, summary)
+        results.write_files(draft, model, {"source": results.relative_source(folder, source), "kind": "array"}, summary)
     clusters = [
         {"label": label, "size": int(size), "share": size / n_rows, "confidence": float(confidence)}
         for label, (size, confidence) in enumerate(zip(sizes, confidences))
     ]
-    files = (LABELS_FOLDER, MODEL_FILE, SUMMARY_FILE, PAGE_FILE)
+    files = (LABELS_FOLDER, results.MODEL_FILE, results.SUMMARY_FILE, results.PAGE_FILE)
     result = {
         "rows": n_rows,
         "method": "auto",
@@ -405,9 +393,8 @@ def cluster_blocks(
         "files": {name: str(folder / name) for name in files},
     }
     title = f"{n_rows} rows in {len(clusters)} clusters, in {seconds:.1f} s"
-    shown = [cluster_cells(row) for row in clusters[:MAX_LISTED_CLUSTERS]]
-    table = make_table(title, "cluster", "rows", "share", "confidence", rows=shown)
-    output.result(result, table, f"the report shows {sample}", f"written to {folder}: {', '.join(files)}")
+    table = _table_of_clusters(title, clusters, LABELS_FOLDER)
+    output.result(result, *table, f"the report shows {sample}", f"written to {folder}: {', '.join(files)}")
 
 
 # ------------------------------------------------------------------------------------------------------------ compare
@@ -435,12 +422,12 @@ def compare(
     The normalised cut (lower is better) and the modularity (higher is better) are measured on the same graph for all
     methods, the silhouette on the rows. No single score decides: each favours the method that optimises it.
     """
-    names, n_clusters = _parse_methods(methods), parse_n_clusters(k)
-    check_file(out)
-    data, prepared = read_rows(output, source, reading, scale, n_clusters, names, allow_graph=False)
+    names, n_clusters = _parse_methods(methods), fitting.parse_n_clusters(k)
+    results.check_file(out)
+    data, prepared = fitting.read_rows(output, source, reading, scale, n_clusters, names, allow_graph=False)
     left_out = {
-        "labels": [name for name in names if data.is_partially_labeled and not accepts(name, "labels")],
-        "weights of rows": [name for name in names if data.weights is not None and not takes_weights(name)],
+        "labels": [name for name in names if data.is_partially_labeled and not fitting.accepts(name, "labels")],
+        "weights of rows": [name for name in names if data.weights is not None and not fitting.takes_weights(name)],
     }
     for kind, without in left_out.items():
         do, are = ("do", "are") if len(without) > 1 else ("does", "is")
@@ -449,7 +436,7 @@ def compare(
     evidence, rows = None, []
     if n_clusters == "auto":
         with output.working("choosing the number of clusters"):
-            n_clusters, evidence = choose_number(prepared, data.weights, seed=seed)
+            n_clusters, evidence = fitting.choose_number(prepared, data.weights, seed=seed)
     with output.working("building the graph"):
         scorer = UnsupervisedScorer(prepared.rows, seed, data.weights)
     for i, name in enumerate(names, start=1):
@@ -480,7 +467,7 @@ def _parse_methods(text: str) -> list[str]:
     if not names:
         raise InputError("--methods is empty", f"choose some of {', '.join(methods())}", code="invalid_parameter")
     for name in names:
-        import_class(name) if is_import_path(name) else choose(methods(), name, option="methods")
+        import_class(name) if fitting.is_import_path(name) else choose(methods(), name, option="methods")
     return names
 
 
@@ -504,17 +491,17 @@ def _fit_and_score(
     data: Input, prepared: PreparedRows, method: str, n_clusters: NClusters, seed: int, scorer: UnsupervisedScorer
 ) -> dict[str, Any]:
     """Return a method's row of the table, or the reason why it could not be fitted."""
-    supervised = data if accepts(method, "labels") else data._replace(labels=None)
-    supervised = supervised if takes_weights(method) else supervised._replace(weights=None)
+    supervised = data if fitting.accepts(method, "labels") else data._replace(labels=None)
+    supervised = supervised if fitting.takes_weights(method) else supervised._replace(weights=None)
     try:
-        fitted = fit(supervised, prepared, method, n_clusters, seed=seed)
+        fitted = fitting.fit(supervised, prepared, method, n_clusters, seed=seed)
     except EXPECTED as error:
         return {"method": method, "failed": render(error)}
     return {
         "method": method,
         "clusters": len(np.unique(fitted.labels)),
         **scorer.score(fitted.labels),
-        **label_scores(data, fitted.labels),
+        **fitting.label_scores(data, fitted.labels),
         "seconds": round(fitted.seconds, 3),
         "peak_mb": fitted.peak_mb,
     }

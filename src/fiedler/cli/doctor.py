@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
+import re
 import tempfile
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,30 +23,24 @@ from ..out_of_core.store import Workspace
 from .options import Json, Scheduler, Workdir
 from .output import Output, make_table, n_cores, one_line
 
-# Distributions that fiedler uses, and the extra that installs each.
-PACKAGES = {
-    "numpy": "required",
-    "scipy": "required",
-    "scikit-learn": "required",
-    "array-api-compat": "required",
-    "safetensors": "required",
-    "faiss-cpu": "ann",
-    "typer": "cli",
-    "rich": "cli",
-    "matplotlib": "plot",
-    "pillow": "image",
-    "pyarrow": "text",
-    "anndata": "anndata",
-    "dask": "dask",
-    "distributed": "dask",
-    "torch": "torch",
-    "cupy-cuda12x": "cupy",
-}
+DEVELOPMENT = ("all", "dev", "docs", "peers", "test")  # extras that no command needs
+REQUIREMENT = re.compile(r"([\w.-]+).*?(?:extra == ['\"](\w+)['\"])?$")  # name, and the extra that installs it
+
+
+def list_packages() -> dict[str, str]:
+    """Return the distributions that fiedler uses, each with the extra that installs it, or "required"."""
+    try:
+        lines = requires("fiedler") or []
+    except PackageNotFoundError:  # a source tree that is not installed
+        lines = []
+    found = map(REQUIREMENT.match, lines)
+    return {match[1]: match[2] or "required" for match in found if match and match[2] not in DEVELOPMENT}
 
 
 def doctor(scheduler: Scheduler = None, workdir: Workdir = None, json: Json = False) -> None:
     """Show versions, array libraries, threads and folders, for example for a bug report; test a Dask cluster."""
-    packages = {name: version_of(name) for name in PACKAGES}
+    extras = list_packages()
+    packages = {name: version_of(name) for name in extras}
     import_module("sklearn.cluster")  # loads the libraries whose threads are listed
     threads = [f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpoolctl.threadpool_info()]
     data_folder, cache_folder = _data_folders()
@@ -63,7 +59,7 @@ def doctor(scheduler: Scheduler = None, workdir: Workdir = None, json: Json = Fa
     }
     rows = [
         (name, version or "-", "" if version or extra == "required" else f"pip install 'fiedler[{extra}]'")
-        for (name, extra), version in zip(PACKAGES.items(), packages.values())
+        for (name, extra), version in zip(extras.items(), packages.values())
     ]
     lines = [
         f"fiedler {__version__}, Python {result['python']}, {result['system']}",

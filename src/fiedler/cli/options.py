@@ -26,7 +26,8 @@ Source = Annotated[
 Clusters = Annotated[str, typer.Option("-k", "--clusters", metavar="K", help="Number of clusters, or auto.")]
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column of row names.")]
 Text = Annotated[str | None, typer.Option(metavar="COL", help="Column of texts to cluster.")]
-Drop = Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns to leave out, separated by commas.")]
+Columns = list[str] | None
+Drop = Annotated[Columns, typer.Option(metavar="COLS", help="Columns to leave out, separated by commas.")]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")]
 Scale = Annotated[
@@ -98,17 +99,13 @@ class Reading:
     id: Id = None
     text: Text = None
     drop: Drop = None
-    as_category: Annotated[
-        list[str] | None, typer.Option(metavar="COLS", help="Columns of numbers that are codes.")
-    ] = None
-    as_number: Annotated[
-        list[str] | None, typer.Option(metavar="COLS", help="Columns that are numbers, such as an id.")
-    ] = None
-    as_text: Annotated[
-        list[str] | None, typer.Option(metavar="COLS", help="Columns of free text, compared by their words.")
-    ] = None
+    as_category: Annotated[Columns, typer.Option(metavar="COLS", help="Columns of numbers that are codes.")] = None
+    as_number: Annotated[Columns, typer.Option(metavar="COLS", help="Columns that are numbers, such as an id.")] = None
+    as_text: Annotated[Columns, typer.Option(metavar="COLS", help="Columns of free text, compared by their words.")] = (
+        None
+    )
     weight: Annotated[
-        list[str] | None,
+        Columns,
         typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
     ] = None
     row_weight: Annotated[

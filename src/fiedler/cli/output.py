@@ -114,7 +114,7 @@ def printable(text: str) -> str:
 def _in_options(error: FiedlerError | FiedlerWarning) -> str:
     """Return the sentence of an error with options for parameters, without advice about options that are missing."""
     options, parameter = COMMAND_OPTIONS.get(), error.fields.get("parameter")
-    names = {name[2:].replace("-", "_"): name for name in options if name.startswith("--") and name != "--weight"}
+    names = {name[2:].replace("-", "_"): name for name in options if name.startswith("--")}
     names |= {name: option for name, option in OPTIONS.items() if option in options or not option.startswith("-")}
     problem, hint = (_rename(text, names, parameter) for text in (error.problem, error.hint))
     clauses = CLAUSE.split("use another --method" if parameter in IN_WORDS else hint)
@@ -127,7 +127,7 @@ def _in_options(error: FiedlerError | FiedlerWarning) -> str:
 
 def _rename(text: str, names: dict[str, str], parameter: str | None) -> str:
     """Replace, outside quotes, ``name=value``, names with an underscore, and the error's parameter as the subject."""
-    given = "|".join(map(re.escape, [*names, *IN_WORDS]))
+    given = "|".join(re.escape(name) for name in (*names, *IN_WORDS) if name != "weight")  # which graphs have, too
     bare = "|".join(re.escape(name) for name in names if "_" in name) or "$^"
     text = re.sub(rf"(^|\bleave ){parameter}(?= )", rf"\1{names[parameter]}", text) if parameter in names else text
 

@@ -27,26 +27,10 @@ from ..metrics import score_table
 from ..persistence import load, read_notes
 from ..report import read_summary, summarize
 from ..table import TableCompleter, TableEncoder
+from . import results
 from .fitting import format_agreement, naming_texts_without_terms
 from .options import NewRows, Source, parse_columns
 from .output import Output
-from .results import (
-    FILES,
-    LABELS_FILE,
-    MODEL_FILE,
-    SUMMARY_FILE,
-    atomic_folder,
-    check_append,
-    check_file,
-    check_folder,
-    command_line,
-    finish_results,
-    original_cell,
-    save_csv,
-    write_files,
-    write_labels,
-    write_table,
-)
 
 KIND_NAMES = {"table": "a table", "mixed": "a table", "array": "an array", "images": "images", "texts": "texts"}
 LOST_COLUMNS = (
@@ -69,24 +53,24 @@ def predict(
     output: Output,
 ) -> None:
     """Predict the clusters of new rows: id, label, confidence and memberships as CSV."""
-    finish_results(model if model.is_dir() else model.parent)
-    path = model / MODEL_FILE if model.is_dir() else model
+    results.finish_results(model if model.is_dir() else model.parent)
+    path = model / results.MODEL_FILE if model.is_dir() else model
     notes, fitted = read_notes(path), load(path)
     if not hasattr(fitted, "predict"):
         problem = f"{str(path)!r} contains a {type(fitted).__name__}, which cannot predict"
         raise InputError(problem, "choose the model of a clustering", code="cannot_predict")
-    check_file(out)
+    results.check_file(out)
     data = read_new_rows(output, source, fitted, notes, new)
-    check_append(data, append)
+    results.check_append(data, append)
     with output.working(f"predicting {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
         labels = to_numpy(fitted.predict(data.X)) if memberships is None else memberships.argmax(axis=1)
     confidence = None if memberships is None else memberships.max(axis=1)
-    write: Callable[..., None] = write_table if append else write_labels
+    write: Callable[..., None] = results.write_table if append else results.write_labels
     named = (data.row_names, labels, memberships, notes.get("cluster_names"), data.id_name or "id")
     content = (data, labels, confidence) if append else named
     if out is not None:
-        save_csv(out, write, *content)
+        results.save_csv(out, write, *content)
     if output.json:
         soft = {} if confidence is None else {"confidence": confidence.tolist()}
         output.result({"ids": data.row_names, "labels": labels.tolist(), **soft, "skipped": list(data.skipped)})
@@ -176,23 +160,23 @@ def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> Non
 
 def update(
     *,
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A folder written by fiedler cluster.")],
+    folder: Annotated[Path, typer.Argument(metavar="RESULTS", help="A folder written by fiedler cluster.")],
     source: Source,
     new: NewRows,
     output: Output,
 ) -> None:
     """Add new rows to a folder of results; report moved rows, new clusters and drift."""
-    results = results if results.is_dir() else results.parent
-    finish_results(results)
-    path = results / MODEL_FILE
+    folder = folder if folder.is_dir() else folder.parent
+    results.finish_results(folder)
+    path = folder / results.MODEL_FILE
     notes, fitted = read_notes(path), load(path)
     clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
     if not hasattr(clusterer, "update"):
         problem = f"rows cannot be added to a model of the class {type(clusterer).__name__}"
         hint = "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added"
         raise InputError(problem, hint, code="no_update_method")
-    check_folder(results, source, force=True)
-    ids, id_name = read_ids(results / LABELS_FILE, len(clusterer.labels_))
+    results.check_folder(folder, source, force=True)
+    ids, id_name = read_ids(folder / results.LABELS_FILE, len(clusterer.labels_))
     data = read_new_rows(output, source, fitted, notes, replace(new, id=new.id or notes.get("id")))
     steps = fitted[:-1] if isinstance(fitted, Pipeline) else None
     with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
@@ -202,9 +186,9 @@ def update(
     if repeated := [name for name in new_ids if name in known]:
         output.note(f"{len(repeated)} new row(s) have the name of an old one ({first_few(repeated)}); both are kept")
     ids = [*ids, *new_ids]
-    before: dict[str, Any] = {"title": results.resolve().name, "settings": {}}
+    before: dict[str, Any] = {"title": folder.resolve().name, "settings": {}}
     with suppress(OSError, ValueError):  # without a summary, a report is made all the same
-        before = read_summary(results / SUMMARY_FILE)
+        before = read_summary(folder / results.SUMMARY_FILE)
     classes, lost = join_classes(before.get("truth"), data, notes.get("label_name"))
     if lost:
         output.note(f"{lost}, so the clusters are not compared with the known classes any more")
@@ -214,14 +198,14 @@ def update(
         names = [cluster["name"] for cluster in summary["clusters"]]
         kept = {name: value for name, value in notes.items() if name != "written_by"}
         kept |= {"append": False, "cluster_names": names}
-        with atomic_folder(results) as draft:
+        with results.atomic_folder(folder) as draft:
             rows = (ids, to_numpy(clusterer.labels_), to_numpy(clusterer.memberships_), names, id_name)
-            save_csv(draft / LABELS_FILE, write_labels, *rows)
-            write_files(draft, fitted, kept, summary)
+            results.save_csv(draft / results.LABELS_FILE, results.write_labels, *rows)
+            results.write_files(draft, fitted, kept, summary)
     scores = {} if classes is None else score_table(classes[0], to_numpy(clusterer.labels_))
     agreement = [] if classes is None else [format_agreement(scores)]
-    written = f"written to {results}: {', '.join(FILES)}"
-    output.result(_as_json(results, changes, ids, scores), "\n".join([str(changes), *agreement, written]))
+    written = f"written to {folder}: {', '.join(results.FILES)}"
+    output.result(_as_json(folder, changes, ids, scores), "\n".join([str(changes), *agreement, written]))
 
 
 def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
@@ -237,7 +221,7 @@ def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
     if len(rows) != n_rows:
         problem = f"{str(path)!r} has {len(rows)} rows, but the model next to it has {n_rows}"
         raise FileFormatError(problem, "cluster all rows again", code="wrong_length")
-    return [original_cell(row[0]) for row in rows], original_cell(header[0])
+    return [results.original_cell(row[0]) for row in rows], results.original_cell(header[0])
 
 
 def continue_ids(ids: Sequence[str], new_ids: list[str]) -> list[str]:
@@ -298,7 +282,7 @@ def _summarize(
         class_names=None if classes is None else classes[1],
         title=before["title"],
         settings=settings | ({"columns": lost} if lost else {}),
-        command=command_line(),
+        command=results.command_line(),
         **described,
     )
 
@@ -335,5 +319,5 @@ def _as_json(folder: Path, changes: UpdateResult, ids: list[str], scores: dict[s
         "reorganized": changes.is_reorganized,
         "drift": {**changes.drift._asdict(), "is_large": changes.drift.is_large},
         "scores": scores,
-        "files": {name: str(folder / name) for name in FILES},
+        "files": {name: str(folder / name) for name in results.FILES},
     }

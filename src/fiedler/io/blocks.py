@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from .._validation import import_optional
 from ..core.parallel import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS
 from ..errors import FileFormatError
+from .record import reading
 
 BATCH_ROWS = 65_536  # that are read at a time
 
@@ -89,18 +90,14 @@ class Arrow:
 Parts = type[Parquet] | type[Arrow]
 
 
-@contextmanager
-def _reading(file: Path, parts: Parts) -> Iterator[None]:
+def reading_parts(file: Path, parts: Parts) -> AbstractContextManager[None]:
     """Say which file cannot be read."""
-    try:
-        yield
-    except (OSError, ValueError) as error:  # pyarrow's errors are among these
-        raise FileFormatError(f"{file.name!r} cannot be read as {parts.name}: {error}", file=file.name) from None
+    return reading(file.name, f"cannot be read as {parts.name} ({{error}})", "write the file again", parts.code)
 
 
 def count_rows(file: Path, parts: Parts) -> list[int]:
     """Return the numbers of rows of the parts of a file."""
-    with _reading(file, parts):
+    with reading_parts(file, parts):
         return parts.count_rows(str(file))
 
 
@@ -116,7 +113,7 @@ def read_rows(
     """Read rows ``start`` to ``stop`` of some parts of a file: numbers and vectors of columns side by side."""
     file, n_read = Path(path), 0
     batches: list[Any] = []
-    with _reading(file, parts):
+    with reading_parts(file, parts):
         for batch in parts.read_parts(path, numbers, list(names)):
             first, n_read = n_read, n_read + batch.num_rows
             if n_read > start or not batches:
@@ -180,7 +177,7 @@ def _check_columns(
     """Return the names of the columns, which all files must have."""
     schemas = []
     for file, parts in files:
-        with _reading(file, parts):
+        with reading_parts(file, parts):
             schemas.append(parts.read_schema(str(file)))
     first = files[0][0].name
     names = [name for name in (schemas[0].names if columns is None else columns) if name not in drop]

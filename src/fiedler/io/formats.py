@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from .._validation import first_few, import_optional
 from ..errors import FileFormatError, warn
 from .arrays import from_h5ad, from_npy, from_npz
-from .blocks import Arrow, Parquet, Parts, arrow_module, npy_blocks, zarr_blocks
+from .blocks import Arrow, Parquet, Parts, arrow_module, npy_blocks, reading_parts, zarr_blocks
 from .record import Input, Table, is_number, reading
 
 # ------------------------------------------------------------------------------------------------------ text of a file
@@ -283,7 +283,7 @@ ARROW_FLOATS = ("halffloat", "float", "double")  # names of the floating-point t
 
 def arrow_table(parts: Parts, path: Path) -> Table:
     """Read the table in a Parquet or Arrow file."""
-    with reading(path.name, f"cannot be read as {parts.name} ({{error}})", "write the file again", parts.code):
+    with reading_parts(path, parts):
         table = parts.read(str(path))
     titles = checked_header(table.column_names, path.name)
     columns = {title: _arrow_cells(table.column(i)) for i, title in enumerate(titles)}

@@ -22,21 +22,10 @@ from ..datasets import list_datasets, load
 from ..errors import DataNotFoundError, FileFormatError, InputError, warn
 from ..table.columns import Requests
 from ..text.documents import Documents, check_documents
+from . import formats
 from .arrays import H5AD, ImageOptions, from_array, from_h5ad, from_images, is_image
 from .blocks import Parts, count_rows, table_blocks
-from .formats import (
-    FORMATS,
-    csv_table,
-    decode,
-    decode_files,
-    decompress,
-    file_format,
-    is_table_file,
-    json_lines,
-    read_table,
-    read_tables,
-    read_text,
-)
+from .formats import FORMATS
 from .record import Input, Roles, from_table, refuse_roles
 
 STDIN = "standard input"
@@ -151,7 +140,7 @@ def read_input(
         return from_images(path.parent, [path], images)
     _refuse_options(path.name, size=size, skip_broken=skip_broken)
     if is_stdin:
-        return from_table(csv_table(decode(sys.stdin.buffer.read(), STDIN), STDIN), roles, STDIN)
+        return from_table(formats.csv_table(formats.decode(sys.stdin.buffer.read(), STDIN), STDIN), roles, STDIN)
     if not path.exists():
         return _from_dataset(str(source), roles)
     return _from_file(path, roles, use_rep, allow_graph=allow_graph)
@@ -162,7 +151,7 @@ def _from_file(path: Path, roles: Roles, use_rep: str | None, *, allow_graph: bo
     if path.stat().st_size == 0:
         hint = "check that it was written completely"
         raise FileFormatError(f"{path.name!r} is an empty file", hint, code="empty_file", file=path.name)
-    known = file_format(path)
+    known = formats.file_format(path)
     if known is None or not known.has_rows:
         problem = f"{path.name!r} has none of the known endings {', '.join(e for e in FORMATS if FORMATS[e].has_rows)}"
         hint = "convert it to one of these formats"
@@ -175,8 +164,8 @@ def _from_file(path: Path, roles: Roles, use_rep: str | None, *, allow_graph: bo
         refuse_roles(roles._replace(text=None), repr(path.name))
         return _from_documents(read_documents(path))
     if not known.has_bare_texts:
-        return from_table(read_table(path), roles, path.name)
-    content = read_text(path)
+        return from_table(formats.read_table(path), roles, path.name)
+    content = formats.read_text(path)
     if has_only_texts and not _has_fields(content):
         return _from_documents(check_documents(_json_documents(content, path.name, roles.text), repr(str(path))))
     return from_table(known.table(content, path.name), roles, path.name)
@@ -237,11 +226,11 @@ def _from_folder(folder: Path, roles: Roles, options: ImageOptions, labels_from_
     """Read the tables, the images or the texts of a folder; a folder with images and texts is ambiguous."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path, folder))
     files = [path for path in files if not path.name.startswith("_")]  # such as _SUCCESS, of a folder of Parquet files
-    tables = [path for path in files if is_table_file(path)]
+    tables = [path for path in files if formats.is_table_file(path)]
     if tables and len(tables) == len(files):
         given = {"size": options.size, "skip_broken": options.skip_broken, "labels_from_folders": labels_from_folders}
         _refuse_options(folder.name, **given)
-        return from_table(read_tables(folder, tables), roles, folder.name)
+        return from_table(formats.read_tables(folder, tables), roles, folder.name)
     refuse_roles(roles, f"the folder {folder.name!r}")
     images = [path for path in files if is_image(path)]
     texts = [path for path in files if path.suffix.lower() == ".txt"]
@@ -401,13 +390,13 @@ def read_documents(
     path = Path(source)
     if _is_folder(path):
         return check_documents(_folder_documents(path, encoding), repr(str(source)))
-    known = file_format(path)
+    known = formats.file_format(path)
     if known is None or not known.has_documents:
         endings = ", ".join(ending for ending, one in FORMATS.items() if one.has_documents)
         problem = f"{path.name!r} is not a supported source of documents"
         hint = f"pass a folder or a file that ends in {endings}"
         raise InputError(problem, hint, code="unsupported_file_type", file=str(path))
-    content: Any = _decode([(path.name, decompress(path))], encoding)[0] if known.is_text else path
+    content: Any = _decode([(path.name, formats.decompress(path))], encoding)[0] if known.is_text else path
     if known.table is None:
         documents = Documents([content], [path.name])
     elif known.has_bare_texts:
@@ -445,7 +434,7 @@ def _folder_documents(folder: Path, encoding: str | None) -> Documents:
 def _json_documents(content: str, name: str, field: str | None) -> Documents:
     """Return the texts in JSON lines, or those in a field of objects."""
     values = []
-    for number, value in json_lines(content, name):
+    for number, value in formats.json_lines(content, name):
         if isinstance(value, dict):
             field = field or _choose_column(list(value), None, name)  # chosen from the first object, for all
             value = value.get(field, NO_FIELD)
@@ -484,7 +473,7 @@ def _choose_column(columns: Sequence[str], column: str | None, file: str) -> str
 def _decode(files: list[tuple[str, bytes]], encoding: str | None) -> list[str]:
     """Decode the contents of files in an encoding, with U+FFFD for the bytes that are not in it, or in their own."""
     if encoding is None:
-        return decode_files(files)
+        return formats.decode_files(files)
     texts, damaged = [], []
     for name, content in files:
         content = content.removeprefix(codecs.BOM_UTF8)

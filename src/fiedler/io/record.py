@@ -109,12 +109,12 @@ class Input(NamedTuple):
         others = (self.id_name, self.label_name)
         return {name: cells for name, cells in self.table.columns.items() if name not in others}
 
-    def read_columns(self, requests: Requests | None = None) -> list[Column]:
+    def read_columns(self, requests: Requests) -> list[Column]:
         """Return what `columns` contain; those of the plan are not read again."""
         planned = {column.name: column for column in self.plan or ()}
         cells = self.columns or {}
         others = {name: column for name, column in cells.items() if name not in planned}
-        read = planned | {one.name: one for one in recognise_columns(others, requests or Requests())}
+        read = planned | {one.name: one for one in recognise_columns(others, requests)}
         return [read[name] for name in cells]
 
     @property
@@ -175,10 +175,13 @@ def number_rows(n_rows: int) -> list[str]:
 
 
 def refuse_roles(roles: Roles, source: str) -> None:
-    """Raise an error for options that name columns of a source without columns."""
-    if roles != Roles():
-        problem, hint = f"{source} has no named columns", "labels, id, text and drop are for tables"
-        raise InputError(problem, hint, code="no_columns", file=source)
+    """Raise an error for an option that names columns of a source without columns."""
+    _, category, number, text, weight = roles.requests
+    requests = {"as_category": category, "as_number": number, "as_text": text, "weight": weight}
+    given = [name for name, value in (roles._asdict() | {"requests": None} | requests).items() if value]
+    if given:
+        problem, hint = f"{given[0]} is for tables, but {source} has no named columns", f"leave {given[0]} out"
+        raise InputError(problem, hint, code="no_columns", parameter=given[0], file=source)
 
 
 @contextmanager

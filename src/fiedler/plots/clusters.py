@@ -13,23 +13,9 @@ from .._validation import check_int, check_labels, choose
 from ..core.arrays import normalize_row_sums
 from ..metrics import clustering_accuracy, match_labels
 from ..metrics.scores import check_pair, labels_to_numpy
+from . import style
 from .layouts import Layout2D, check_points, resolve_layout
-from .style import (
-    DARK,
-    LABEL_SIZE,
-    MIDDLE,
-    MIN_OPACITY,
-    SMALL_SIZE,
-    UNASSIGNED,
-    Display,
-    check_memberships,
-    class_color_codes,
-    color_codes,
-    labeled_rows,
-    nothing_to_draw,
-    palette_rgb,
-    style_axes,
-)
+from .style import Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,7 +100,7 @@ class ClustersDisplay(Display):
         ax : matplotlib axes, optional
         **options : parameters of :meth:`plot`
         """
-        rows = labeled_rows(model, X)
+        rows = style.labeled_rows(model, X)
         assert rows.labels is not None
         positions = resolve_layout(layout, rows, len(rows.labels))
         return cls._from_layout(positions, rows.labels, rows.memberships, y).plot(ax, **options)
@@ -154,7 +140,7 @@ class ClustersDisplay(Display):
     def _from_layout(cls, layout: Layout2D, labels: Any, memberships: Any, y: Any) -> Self:
         n = len(layout.points)
         labels = check_labels(labels_to_numpy(labels), n_samples=n)
-        confidence = None if memberships is None else check_memberships(memberships, n).max(axis=1)
+        confidence = None if memberships is None else style.check_memberships(memberships, n).max(axis=1)
         y = None if y is None else check_labels(labels_to_numpy(y), "y", n_samples=n)
         return cls(layout.points, labels, confidence=confidence, y=y, axis_names=layout.axis_names)
 
@@ -171,17 +157,16 @@ class ClustersDisplay(Display):
         self._open(ax)
         if size is None:  # larger if the markers have edges
             size = float(np.clip(400 / len(self.labels) ** 0.5, 3, 40)) * (1 if self.y is None else 1.8)
-        codes, edges = color_codes(self.labels), cast("Any", "none")
-        opacity = np.ones(len(codes)) if self.confidence is None else np.clip(self.confidence, MIN_OPACITY, 1)
-        faces = np.column_stack([palette_rgb(codes), opacity])
+        codes, edges = style.color_codes(self.labels), cast("Any", "none")
+        opacity = np.ones(len(codes)) if self.confidence is None else np.clip(self.confidence, style.MIN_OPACITY, 1)
+        faces = np.column_stack([style.palette_rgb(codes), opacity])
         if self.y is not None:
-            classes = class_color_codes(self.labels, self.y)
-            edges = np.column_stack([palette_rgb(classes), classes >= 0])
+            classes = style.class_color_codes(self.labels, self.y)
+            edges = np.column_stack([style.palette_rgb(classes), classes >= 0])
         x, y = np.transpose(self.layout)
         self.points_ = self.ax_.scatter(x, y, s=size, c=faces, edgecolors=edges, linewidths=0.9)
         self.names_ = self._draw_names(names)
-        xlabel, ylabel = self.axis_names
-        style_axes(self.ax_, title=self._title(), xlabel=xlabel, ylabel=ylabel)
+        style.style_axes(self.ax_, self._title(), *self.axis_names)
         return self
 
     def _draw_names(self, names: ClusterNames) -> list[Any]:
@@ -191,16 +176,17 @@ class ClustersDisplay(Display):
         if names is False or names is None:
             return []
         texts, labels, layout = [], np.asarray(self.labels), np.asarray(self.layout)
-        for label in np.unique(labels[color_codes(labels) >= 0]).tolist():
+        for label in np.unique(labels[style.color_codes(labels) >= 0]).tolist():
             x, y = np.median(layout[labels == label], axis=0)
             name = _cluster_name(names, label)
-            text = self.ax_.text(x, y, name, ha="center", va="center", fontsize=LABEL_SIZE, weight="bold", color=DARK)
+            font: dict[str, Any] = {"size": style.LABEL_SIZE, "weight": "bold", "color": style.DARK}
+            text = self.ax_.text(x, y, name, ha="center", va="center", **font)
             text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
             texts.append(text)
         return texts
 
     def _title(self) -> str:
-        codes = color_codes(self.labels)
+        codes = style.color_codes(self.labels)
         n_clusters, n_unassigned = len(np.unique(codes[codes >= 0])), int((codes < 0).sum())
         title = f"{n_clusters} cluster{'' if n_clusters == 1 else 's'}"
         if self.confidence is not None:
@@ -273,9 +259,9 @@ class MembershipDisplay(Display):
             least confident one.
         ax : matplotlib axes, optional
         """
-        rows = labeled_rows(model, X)
+        rows = style.labeled_rows(model, X)
         if rows.memberships is None:
-            raise nothing_to_draw(model, "has labels but no memberships to draw", code="no_memberships")
+            raise style.nothing_to_draw(model, "has labels but no memberships to draw", code="no_memberships")
         return cls.from_predictions(rows.memberships, rows.labels, show=show, max_rows=max_rows, ax=ax)
 
     @classmethod
@@ -304,13 +290,18 @@ class MembershipDisplay(Display):
         array([[0.95, 0.05],
                [0.2 , 0.8 ]])
         """
-        Q = check_memberships(memberships)
+        Q = style.check_memberships(memberships)
         labels = Q.argmax(axis=1) if labels is None else check_labels(labels_to_numpy(labels), n_samples=len(Q))
         selected = choose(SHOW, show, option="show")(Q, labels, check_int(max_rows, "max_rows"))
         return cls(*selected, n_rows=len(Q), show=show).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the squares, on new axes if there are none."""
+        """Draw the squares.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional; new ones by default
+        """
         m, k = np.shape(self.memberships)
         width = float(np.clip(0.8 + 0.17 * m, 3.2, 12))
         self._open(ax, (width, max(1.5, 0.9 + (width - 0.8) * k / m)))
@@ -319,12 +310,12 @@ class MembershipDisplay(Display):
         labels = np.asarray(self.labels)
         starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
         for start in starts[1:] if self.show == "rows" else []:
-            self.ax_.axvline(start - 0.5, color=UNASSIGNED, lw=0.8)
+            self.ax_.axvline(start - 0.5, color=style.UNASSIGNED, lw=0.8)
         middles = (starts + np.append(starts[1:], m) - 1) / 2
         self.ax_.set_xticks(middles, [str(labels[start]) for start in starts])
         self.ax_.set_yticks(range(k), [str(number) if k <= MAX_NAMED_CLUSTERS else "" for number in range(k)])
         self.ax_.tick_params(length=0)
-        style_axes(self.ax_, title=self._title(), ylabel="cluster", xlabel="rows by cluster")
+        style.style_axes(self.ax_, title=self._title(), ylabel="cluster", xlabel="rows by cluster")
         return self
 
     def _squares(self) -> Any:
@@ -336,7 +327,7 @@ class MembershipDisplay(Display):
         half = 0.5 * MAX_SIDE * np.sqrt(np.ravel(self.memberships))
         corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
         squares = np.column_stack([row, column])[:, None, :] + half[:, None, None] * corners
-        return PolyCollection(squares, facecolors=palette_rgb(column), edgecolors="none")
+        return PolyCollection(squares, facecolors=style.palette_rgb(column), edgecolors="none")
 
     def _title(self) -> str:
         n, m = self.n_rows, len(self.labels)
@@ -347,7 +338,7 @@ class MembershipDisplay(Display):
 
 def _select_rows(Q: np.ndarray, labels: np.ndarray, max_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Sort rows by cluster and confidence; of too many, take evenly spaced ones of every cluster."""
-    codes = color_codes(labels)
+    codes = style.color_codes(labels)
     order = np.lexsort((-Q.max(axis=1), np.where(codes < 0, codes.max() + 1, codes)))
     if len(order) > max_rows:
         groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
@@ -412,21 +403,47 @@ class ConfusionDisplay(Display):
     def from_estimator(
         cls, model: BaseEstimator, X: MatrixLike | AffinityGraph | None, y: LabelsLike, *, ax: Axes | None = None
     ) -> Self:
-        """Compare the clusters that a fitted model gives to ``X`` with the classes ``y``, of shape (n,).
+        """Compare the clusters that a fitted model gives to rows with classes.
 
-        ``X`` are the training rows, as also by None, or new rows, whose labels are predicted; ``ax`` are the axes.
+        Parameters
+        ----------
+        model : fitted clusterer
+        X : array or CSR matrix of shape (n, d), AffinityGraph or None
+            The training rows, as also by None, or new rows, whose labels are predicted.
+        y : array of shape (n,); the classes
+        ax : matplotlib axes, optional
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> X = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]]
+        >>> model = KMeans(2, n_init=1, random_state=0).fit(X)
+        >>> ConfusionDisplay.from_estimator(model, X, ["a", "a", "b", "b"]).accuracy
+        1.0
         """
-        labels = labeled_rows(model, X).labels
+        labels = style.labeled_rows(model, X).labels
         assert labels is not None
         return cls.from_predictions(y, labels, ax=ax)
 
     @classmethod
     def from_predictions(cls, y_true: LabelsLike, labels: LabelsLike, *, ax: Axes | None = None) -> Self:
-        """Compare clusters found by any method with classes, both of shape (n,); ``ax`` are the axes."""
+        """Compare clusters found by any method with classes.
+
+        Parameters
+        ----------
+        y_true : array of shape (n,); the classes
+        labels : array of shape (n,); the clusters, -1 for none
+        ax : matplotlib axes, optional
+        """
         return cls(*matched_contingency(y_true, labels), clustering_accuracy(y_true, labels)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the matrix, on new axes if there are none."""
+        """Draw the matrix.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional; new ones by default
+        """
         n_classes, n_clusters = np.shape(self.counts)
         cell = 0.5 if n_clusters <= MAX_COLUMNS_WITH_SHARES else 0.32  # inches
         self._open(ax, (1.6 + cell * max(n_clusters, 5), 1.2 + cell * max(n_classes, 4)))
@@ -435,8 +452,8 @@ class ConfusionDisplay(Display):
         self.ax_.set_xticks(range(n_clusters), [str(name) for name in self.clusters])
         self.ax_.set_yticks(range(n_classes), [str(name) for name in self.classes])
         if n_clusters > n_classes:
-            self.ax_.axvline(n_classes - 0.5, color=MIDDLE, lw=1, ls="--")
-        style_axes(self.ax_, title=f"accuracy {self.accuracy:.3f}", xlabel="cluster", ylabel="class")
+            self.ax_.axvline(n_classes - 0.5, color=style.MIDDLE, lw=1, ls="--")
+        style.style_axes(self.ax_, title=f"accuracy {self.accuracy:.3f}", xlabel="cluster", ylabel="class")
         self.ax_.tick_params(length=0)
         return self
 
@@ -448,8 +465,8 @@ class ConfusionDisplay(Display):
                 continue
             text = f"{counts[row, column]}"
             text += f"\n{100 * share:.0f}%" if counts.shape[1] <= MAX_COLUMNS_WITH_SHARES else ""
-            color = "white" if share > 0.6 else DARK
-            size = SMALL_SIZE - 1
+            color = "white" if share > 0.6 else style.DARK
+            size = style.SMALL_SIZE - 1
             texts.append(self.ax_.text(column, row, text, ha="center", va="center", fontsize=size, color=color))
         return texts
 

@@ -19,20 +19,8 @@ from ..errors import InputError, shown
 from ..manifold.n_clusters import NClustersChoice
 from ..metrics import adjusted_rand_index, clustering_accuracy
 from ..metrics.scores import labels_to_numpy
-from .style import (
-    DARK,
-    LABEL_SIZE,
-    MIDDLE,
-    PRIMARY,
-    SECONDARY,
-    TERTIARY,
-    Display,
-    add_legend,
-    nothing_to_draw,
-    style_axes,
-    training_rows,
-    use_integer_ticks,
-)
+from . import style
+from .style import Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,15 +83,27 @@ class HistoryDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: BaseEstimator, *, ax: Axes | None = None) -> Self:
-        """Draw the history of a fitted mixture, NLE, GNMF, LearnedLaplacian or another model with ``history_``."""
+        """Draw the history of a fitted model.
+
+        Parameters
+        ----------
+        model : fitted estimator with ``history_``
+            A mixture, NLE, GNMF, LearnedLaplacian or another.
+        ax : matplotlib axes, optional
+        """
         check_is_fitted(model)
         if not isinstance(history := getattr(model, "history_", None), FitHistory):
-            raise nothing_to_draw(model, "has no history of an objective to draw", code="no_history")
+            raise style.nothing_to_draw(model, "has no history of an objective to draw", code="no_history")
         return cls.from_history(history, ax=ax)
 
     @classmethod
     def from_history(cls, history: FitHistory, *, ax: Axes | None = None) -> Self:
         """Draw the ``history_`` of an estimator.
+
+        Parameters
+        ----------
+        history : FitHistory
+        ax : matplotlib axes, optional
 
         Examples
         --------
@@ -129,7 +129,13 @@ class HistoryDisplay(Display):
         unpenalized_name: str = "without the penalty",
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the values of any objective; the parameters are those of the class, and the axes ``ax``.
+        """Draw the values of any objective.
+
+        Parameters
+        ----------
+        objective, unpenalized, iterations, unpenalized_name
+            As in the class.
+        ax : matplotlib axes, optional
 
         Examples
         --------
@@ -144,27 +150,32 @@ class HistoryDisplay(Display):
         return cls(objective, **options, unpenalized_name=unpenalized_name).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curves, on new axes if there are none."""
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional; new ones by default
+        """
         self._open(ax, (5.2, 3.4))
         objective = np.asarray(self.objective)
         m = len(objective)
         x = np.arange(1, m + 1) if self.iterations is None else np.asarray(self.iterations)
         marker = "." if m <= 40 else ""
-        (line,) = self.ax_.plot(x, objective, color=PRIMARY, lw=1.8, marker=marker, label="objective", zorder=3)
+        (line,) = self.ax_.plot(x, objective, color=style.PRIMARY, lw=1.8, marker=marker, label="objective", zorder=3)
         self.lines_, self.band_ = [line], None
         if self.unpenalized is not None:
             self.lines_ += self.ax_.plot(
-                x, self.unpenalized, color=SECONDARY, lw=1.2, marker=marker, label=self.unpenalized_name
+                x, self.unpenalized, color=style.SECONDARY, lw=1.2, marker=marker, label=self.unpenalized_name
             )
-            self.band_ = self.ax_.fill_between(x, objective, self.unpenalized, color=DARK, alpha=0.1, lw=0)
+            self.band_ = self.ax_.fill_between(x, objective, self.unpenalized, color=style.DARK, alpha=0.1, lw=0)
             self.band_.set_label("penalty")
-            add_legend(self.ax_)
+            style.add_legend(self.ax_)
         low, high = float(objective.min()), float(objective.max())
         hides_changes = low > 0 and high / low > MIN_LOG_SCALE_RATIO  # among the lower values, on a linear scale
         self.ax_.set_yscale("log" if hides_changes else "linear")
-        use_integer_ticks(self.ax_.xaxis)
+        style.use_integer_ticks(self.ax_.xaxis)
         title = f"objective {objective[-1]:.6g} after {int(x[-1])} iterations"
-        style_axes(self.ax_, title=title, xlabel="iteration", ylabel="objective")
+        style.style_axes(self.ax_, title=title, xlabel="iteration", ylabel="objective")
         return self
 
 
@@ -245,10 +256,10 @@ class StabilityDisplay(Display):
             Classes, for the accuracy; they are not used in fitting.
         ax : matplotlib axes, optional
         """
-        fitted = training_rows(model).labels
+        fitted = style.training_rows(model).labels
         if fitted is None:
             hint = "pass a fitted clusterer"
-            raise nothing_to_draw(model, "has no labels to compare", hint, code="model_without_labels")
+            raise style.nothing_to_draw(model, "has no labels to compare", hint, code="model_without_labels")
         values = _check_parameter_values(values)
         # The value that the fit chose itself (lam_), else the parameter; None if there is no such parameter.
         fitted_value = getattr(model, f"{name}_", model.get_params().get(name))
@@ -300,29 +311,34 @@ class StabilityDisplay(Display):
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the agreements, on new axes if there are none."""
+        """Draw the agreements.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional; new ones by default
+        """
         self._open(ax, (5.6, 3.6))
         positions = np.arange(len(self.values))
         self.lines_: dict[str, Any] = {}
-        curves: list[tuple[str, np.ndarray, np.ndarray | None, str, dict[str, Any]]] = [
-            ("next", positions[:-1] + 0.5, self.with_next, "with the next value", {"color": PRIMARY, "marker": "s"}),
-            ("fitted", positions, self.with_fitted, "with the fitted model", {"color": SECONDARY, "marker": "o"}),
-            ("accuracy", positions, self.accuracy, "accuracy", {"color": TERTIARY, "marker": "^", "ls": "--"}),
-        ]
-        for key, x, y, label, style in curves:
+        agreements = {
+            "next": (positions[:-1] + 0.5, self.with_next, "with the next value", style.PRIMARY, "s-"),
+            "fitted": (positions, self.with_fitted, "with the fitted model", style.SECONDARY, "o-"),
+            "accuracy": (positions, self.accuracy, "accuracy", style.TERTIARY, "^--"),
+        }
+        for key, (x, y, label, color, form) in agreements.items():
             if y is not None:
-                (self.lines_[key],) = self.ax_.plot(x, y, ms=4.5, lw=1.4, label=label, **style)
+                (self.lines_[key],) = self.ax_.plot(x, y, form, color=color, ms=4.5, lw=1.4, label=label)
         self.mark_: Any = None
         if (position := _find_position(self.fitted_value, self.values)) is not None:
             label = f"fitted: {_format_value(self.fitted_value)}"
-            self.mark_ = self.ax_.axvline(position, color=SECONDARY, lw=1, ls=":", zorder=0, label=label)
+            self.mark_ = self.ax_.axvline(position, color=style.SECONDARY, lw=1, ls=":", zorder=0, label=label)
         self.ax_.set_xticks(positions, [_format_value(value) for value in self.values])
         low = min(float(line.get_ydata().min()) for line in self.lines_.values())
         self.ax_.set_ylim(min(0.0, low) - 0.03, 1.04)
-        add_legend(self.ax_)
+        style.add_legend(self.ax_)
         title = f"mean agreement with the next value {np.mean(self.with_next):.2f}"
         xlabel = PARAMETER_LABELS.get(self.name, self.name)
-        style_axes(self.ax_, title=title, xlabel=xlabel, ylabel="agreement")
+        style.style_axes(self.ax_, title=title, xlabel=xlabel, ylabel="agreement")
         return self
 
 
@@ -383,50 +399,74 @@ class EvidenceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: BaseEstimator, *, ax: Axes | None = None) -> Self:
-        """Draw the evidence of a ManifoldClustering with ``n_clusters='auto'``, or another model with ``evidence_``."""
+        """Draw the evidence for the number of clusters that a model chose.
+
+        Parameters
+        ----------
+        model : ManifoldClustering fitted with ``n_clusters='auto'``, or another model with ``evidence_``
+        ax : matplotlib axes, optional
+        """
         check_is_fitted(model)
         if not isinstance(choice := getattr(model, "evidence_", None), NClustersChoice):
             hint = "fit ManifoldClustering(n_clusters='auto'), or pass the result of choose_n_clusters to from_choice"
-            raise nothing_to_draw(model, "did not choose the number of clusters", hint, code="no_evidence")
+            raise style.nothing_to_draw(model, "did not choose the number of clusters", hint, code="no_evidence")
         return cls.from_choice(choice, ax=ax)
 
     @classmethod
     def from_choice(cls, choice: NClustersChoice, *, ax: Axes | None = None) -> Self:
-        """Draw the result of :func:`fiedler.choose_n_clusters`."""
+        """Draw the result of :func:`fiedler.choose_n_clusters`.
+
+        Parameters
+        ----------
+        choice : NClustersChoice
+        ax : matplotlib axes, optional
+
+        Examples
+        --------
+        >>> from fiedler.manifold import NClustersChoice
+        >>> choice = NClustersChoice(2, "eigengap", [2, 3, 4], [0.5, 0.1, 0.2])
+        >>> len(EvidenceDisplay.from_choice(choice).bars_)
+        3
+        """
         if choice.gaps is None and choice.stability is None:
             problem = f"there is no evidence to draw: {choice.title}"
             raise InputError(problem, code="no_evidence", n_clusters=choice.n_clusters)
         return cls(choice).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the evidence, on new axes if there are none."""
+        """Draw the evidence.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional; new ones by default
+        """
         self._open(ax, (5.6, 3.6))
         self.line_: Any = None
         self.bars_: Any = None
         self.gap_ax_: Any = None
-        style_axes(self.ax_, title=self.choice.title, xlabel="number of clusters", ylabel="eigengap")
+        style.style_axes(self.ax_, title=self.choice.title, xlabel="number of clusters", ylabel="eigengap")
         if self.choice.stability is not None:
             self.line_ = self._draw_stability()
         if (gaps := self.choice.gaps) is not None:
             self.gap_ax_ = self.ax_ if self.line_ is None else self._add_right_axes()
             candidates = self.choice.candidates
-            colors = [SECONDARY if k == self.choice.n_clusters else MIDDLE for k in candidates]
+            colors = [style.SECONDARY if k == self.choice.n_clusters else style.MIDDLE for k in candidates]
             self.bars_ = self.gap_ax_.bar(candidates, gaps, width=0.7, color=colors, alpha=0.35, lw=0, label="eigengap")
         self.ax_.set_xticks(self.choice.candidates)
-        add_legend(self.ax_, [handle for handle in (self.line_, self.bars_) if handle is not None])
+        style.add_legend(self.ax_, [handle for handle in (self.line_, self.bars_) if handle is not None])
         return self
 
     def _draw_stability(self) -> Any:
         choice = self.choice
         assert choice.stability is not None
         line = self.ax_.errorbar(
-            choice.candidates, choice.stability, yerr=choice.stability_error, color=PRIMARY, marker="o", ms=4, lw=1.6,
-            elinewidth=1, capsize=2, label="stability", zorder=3,
+            choice.candidates, choice.stability, yerr=choice.stability_error, color=style.PRIMARY, marker="o", ms=4,
+            lw=1.6, elinewidth=1, capsize=2, label="stability", zorder=3,
         )  # fmt: skip
         if choice.n_clusters in choice.candidates:  # one cluster has no stability
             chosen = choice.stability[choice.candidates.index(choice.n_clusters)]
-            self.ax_.plot(choice.n_clusters, chosen, "o", ms=11, mfc="none", mec=SECONDARY, mew=1.6, zorder=4)
-        self.ax_.set_ylabel("stability (adjusted Rand index)", fontsize=LABEL_SIZE)
+            self.ax_.plot(choice.n_clusters, chosen, "o", ms=11, mfc="none", mec=style.SECONDARY, mew=1.6, zorder=4)
+        self.ax_.set_ylabel("stability (adjusted Rand index)", fontsize=style.LABEL_SIZE)
         return line
 
     def _add_right_axes(self) -> Axes:
@@ -434,6 +474,6 @@ class EvidenceDisplay(Display):
         right_ax = self.ax_.twinx()
         self.ax_.set_zorder(right_ax.get_zorder() + 1)
         self.ax_.patch.set_visible(False)
-        style_axes(right_ax, ylabel="eigengap")
-        right_ax.spines["right"].set(visible=True, color=MIDDLE)
+        style.style_axes(right_ax, ylabel="eigengap")
+        right_ax.spines["right"].set(visible=True, color=style.MIDDLE)
         return right_ax

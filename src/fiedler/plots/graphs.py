@@ -17,26 +17,9 @@ from ..core.sparse import to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..metrics.scores import labels_to_numpy
+from . import style
 from .layouts import Layout2D, resolve_layout
-from .style import (
-    DARK,
-    LIGHT,
-    MIDDLE,
-    PRIMARY,
-    SECONDARY,
-    SMALL_SIZE,
-    Display,
-    LabeledRows,
-    as_rows,
-    color_codes,
-    different_rows,
-    n_clusters_of,
-    nothing_to_draw,
-    palette_rgb,
-    style_axes,
-    training_rows,
-    use_integer_ticks,
-)
+from .style import Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,12 +97,12 @@ class GraphDisplay(Display):
         ax : matplotlib axes, optional
         **options : parameters of :meth:`plot`
         """
-        rows = training_rows(model, as_rows(X))
+        rows = style.training_rows(model, style.as_rows(X))
         if rows.graph is None:
-            raise nothing_to_draw(model, "has no graph whose edges can be drawn", code="no_graph")
+            raise style.nothing_to_draw(model, "has no graph whose edges can be drawn", code="no_graph")
         n = rows.graph.n_nodes
         if rows.X is not None and rows.X.shape[0] != n:
-            raise different_rows(rows.X.shape[0], f"the graph has {n} nodes", n)
+            raise style.different_rows(rows.X.shape[0], f"the graph has {n} nodes", n)
         return cls._from_layout(rows, resolve_layout(layout, rows, n), max_edges).plot(ax, **options)
 
     @classmethod
@@ -147,11 +130,12 @@ class GraphDisplay(Display):
         """
         graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
         n = graph.n_nodes
-        rows = LabeledRows(None if labels is None else check_labels(labels_to_numpy(labels), n_samples=n), graph=graph)
+        labels = None if labels is None else check_labels(labels_to_numpy(labels), n_samples=n)
+        rows = style.LabeledRows(labels, graph=graph)
         return cls._from_layout(rows, resolve_layout(layout, rows, n), max_edges).plot(ax, **options)
 
     @classmethod
-    def _from_layout(cls, rows: LabeledRows, layout: Layout2D, max_edges: int) -> Self:
+    def _from_layout(cls, rows: style.LabeledRows, layout: Layout2D, max_edges: int) -> Self:
         assert rows.graph is not None
         edges, weights = _sample_edges(rows.graph, check_int(max_edges, "max_edges"))
         return cls(
@@ -173,16 +157,15 @@ class GraphDisplay(Display):
         points, weights = np.asarray(self.layout), np.asarray(self.weights)
         strength = np.abs(weights) / max(float(np.abs(weights).max(initial=0)), 1e-300)
         max_opacity = float(np.clip((FADING_EDGES / max(len(strength), 1)) ** 0.5, 0.25, 0.85))
-        rgb = np.where(weights[:, None] < 0, to_rgb(SECONDARY), to_rgb(MIDDLE))
+        rgb = np.where(weights[:, None] < 0, to_rgb(style.SECONDARY), to_rgb(style.MIDDLE))
         edge_colors = np.column_stack([rgb, max_opacity * (0.1 + 0.9 * strength)])
         self.lines_ = LineCollection(list(points[self.edges]), linewidths=0.3 + 1.2 * strength, colors=edge_colors)
         self.ax_.add_collection(self.lines_, autolim=False)
         size = float(np.clip(250 / len(points) ** 0.5, 2, 30)) if size is None else size
-        node_colors = DARK if self.labels is None else palette_rgb(color_codes(self.labels))
+        node_colors = style.DARK if self.labels is None else style.palette_rgb(style.color_codes(self.labels))
         x, y = points.T
         self.points_ = self.ax_.scatter(x, y, s=size, c=node_colors, linewidths=0, zorder=2)
-        xlabel, ylabel = self.axis_names
-        style_axes(self.ax_, title=self._title(), xlabel=xlabel, ylabel=ylabel)
+        style.style_axes(self.ax_, self._title(), *self.axis_names)
         return self
 
     def _title(self) -> str:
@@ -252,7 +235,7 @@ class SpectrumDisplay(Display):
         ax : matplotlib axes, optional
         """
         check_is_fitted(model)
-        k, graph = n_clusters_of(model), getattr(model, "graph_", None)
+        k, graph = style.n_clusters_of(model), getattr(model, "graph_", None)
         n = max(MIN_EIGENVALUES, 2 * (k or 0) + 1) if n is None else check_int(n, "n")
         if isinstance(graph, AffinityGraph):
             matrix = RELAXATIONS[model._fit_cut].matrix if isinstance(model, SpectralClustering) else "symmetric"
@@ -260,7 +243,8 @@ class SpectrumDisplay(Display):
         elif hasattr(model, "eigenvalues_"):
             values = to_numpy(model.eigenvalues_)[:n]
         else:
-            raise nothing_to_draw(model, "has neither a graph with edges nor eigenvalues to draw", code="no_graph")
+            lacks = "has neither a graph with edges nor eigenvalues to draw"
+            raise style.nothing_to_draw(model, lacks, code="no_graph")
         return cls.from_values(values, n_clusters=k, ax=ax)
 
     @classmethod
@@ -294,7 +278,14 @@ class SpectrumDisplay(Display):
 
     @classmethod
     def from_values(cls, values: ArrayLike, *, n_clusters: int | None = None, ax: Axes | None = None) -> Self:
-        """Draw given eigenvalues, in ascending order; the parameters are those of the class, and the axes ``ax``."""
+        """Draw given eigenvalues.
+
+        Parameters
+        ----------
+        values, n_clusters
+            As in the class.
+        ax : matplotlib axes, optional
+        """
         array = to_numpy(values)
         if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
             problem = f"values must be a list of finite eigenvalues; got shape {array.shape}"
@@ -306,28 +297,33 @@ class SpectrumDisplay(Display):
         return cls(array.astype(np.float64), n_clusters=k).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the eigenvalues, on new axes if there are none."""
+        """Draw the eigenvalues.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional; new ones by default
+        """
         self._open(ax)
         values = np.asarray(self.values)
         ranks = np.arange(1, len(values) + 1)
-        self.ax_.plot(ranks, values, color=LIGHT, lw=1, zorder=1)
-        colors = np.where(ranks <= self.gap, PRIMARY, MIDDLE)
+        self.ax_.plot(ranks, values, color=style.LIGHT, lw=1, zorder=1)
+        colors = np.where(ranks <= self.gap, style.PRIMARY, style.MIDDLE)
         self.points_ = self.ax_.scatter(ranks, values, s=24, c=colors.tolist(), zorder=2)
         self.band_: Any = None
         self.chosen_: Any = None
         if len(values) > 1:
             low, high = values[self.gap - 1 : self.gap + 1]
-            self.band_ = self.ax_.axhspan(low, high, color=PRIMARY, alpha=0.12, lw=0, zorder=0)
+            self.band_ = self.ax_.axhspan(low, high, color=style.PRIMARY, alpha=0.12, lw=0, zorder=0)
         if self.n_clusters is not None and self.n_clusters <= len(values):
             end = self.n_clusters + 0.5
-            self.chosen_ = self.ax_.axvline(end, color=SECONDARY, lw=1, ls="--", zorder=0)
+            self.chosen_ = self.ax_.axvline(end, color=style.SECONDARY, lw=1, ls="--", zorder=0)
             self.ax_.annotate(
                 f"K = {self.n_clusters}", (end, 0.98), (4, 0), xycoords=self.ax_.get_xaxis_transform(),
-                textcoords="offset points", va="top", fontsize=SMALL_SIZE, color=DARK,
+                textcoords="offset points", va="top", fontsize=style.SMALL_SIZE, color=style.DARK,
             )  # fmt: skip
-        use_integer_ticks(self.ax_.xaxis)
+        style.use_integer_ticks(self.ax_.xaxis)
         title = "one eigenvalue" if len(values) < 2 else f"widest gap after {self.gap}"
-        style_axes(self.ax_, title=title, xlabel="number", ylabel="eigenvalue")
+        style.style_axes(self.ax_, title=title, xlabel="number", ylabel="eigenvalue")
         return self
 
 

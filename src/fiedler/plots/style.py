@@ -32,35 +32,19 @@ PALETTE = (
     "#a87038", "#b01068", "#903090", "#386840", "#00c0c8", "#1858b8", "#c06060", "#506000", "#90b888", "#9088c0",
     "#c89838", "#88a8ff", "#b068d0", "#b09860", "#885890", "#389080", "#e87090", "#489848", "#b84020", "#908818",
 )  # fmt: skip
-DARK_BACKGROUND, MIN_CONTRAST = "#1a1d22", 4.5  # of the report's dark theme
+# The same colours on the background of the report's dark theme, mixed with as much white as a contrast of 4.5 needs.
+DARK_BACKGROUND = "#1a1d22"
+PALETTE_ON_DARK = (
+    "#338ec1", "#d7660d", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#cc697e", "#a8b058", "#9088f8", "#4d959b",
+    "#b17e4c", "#cc649d", "#b16eb1", "#6a8e70", "#00c0c8", "#5d8acd", "#c67070", "#84904d", "#90b888", "#9088c0",
+    "#c89838", "#88a8ff", "#b068d0", "#b09860", "#a079a6", "#429686", "#e87090", "#489848", "#ca7058", "#908818",
+)  # fmt: skip
 UNASSIGNED = "#9e9e9e"  # colour of rows without a cluster
 CONFIDENCE_COLORS = ("#c8412b", "#e0a36a", "#9fb4c4", "#5592c4", "#2468a8")  # at confidence 0, 1/4, 1/2, 3/4, 1
 MIN_OPACITY = 0.15  # opacity is confidence, but even a row with low memberships stays visible
 PRIMARY, SECONDARY, TERTIARY = PALETTE[:3]  # colours of lines
 DARK, MIDDLE, LIGHT = "#333333", "#8a8a8a", "#dddddd"  # greys
 TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 10, 9, 8  # font sizes in points
-
-
-def contrast(color: str, background: str) -> float:
-    """Return the contrast ratio of two colours, from 1 to 21 [WCAG 2.2, relative luminance]."""
-
-    def luminance(color: str) -> float:
-        channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-        linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-        return float(linear @ [0.2126, 0.7152, 0.0722])
-
-    lighter, darker = sorted((luminance(color), luminance(background)), reverse=True)
-    return round((lighter + 0.05) / (darker + 0.05), 6)
-
-
-def on_dark(color: str) -> str:
-    """Return a colour mixed with as much white as it needs to be readable on the dark background of a report."""
-    channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)])
-    for white in np.linspace(0, 1, 21):
-        mixed = "#" + "".join(f"{round(part):02x}" for part in channels + white * (255 - channels))
-        if contrast(mixed, DARK_BACKGROUND) >= MIN_CONTRAST:
-            break
-    return mixed
 
 
 def color_codes(labels: LabelsLike) -> np.ndarray:
@@ -130,7 +114,7 @@ def different_rows(n_rows: int, problem: str, n_training_rows: int) -> InputErro
     return InputError(problem, hint, code="not_the_training_rows", n_rows=n_rows, n_training_rows=n_training_rows)
 
 
-def style_axes(ax: Axes, *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
+def style_axes(ax: Axes, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
     """Set title and axis labels in a small font, and hide the top and right spines."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)

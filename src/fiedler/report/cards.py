@@ -22,8 +22,6 @@ from ..manifold.explain import borderline_rows, typical_rows
 from ..table.profiles import Profiles, Terms, format_value, matrix_terms, profile_rows, text_terms
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from .._typing import Array
 
 Summary = dict[str, Any]
@@ -153,17 +151,12 @@ def pack_thumbnails(
 # --------------------------------------------------------------------------------------------------------------- cards
 
 
-def cluster_sizes(
-    labels: ArrayLike, memberships: ArrayLike | None = None, *, n_clusters: int | None = None
-) -> list[Summary]:
+def cluster_sizes(labels: np.ndarray, memberships: np.ndarray | None, n_clusters: int) -> list[Summary]:
     """Return the number of rows of every cluster, its share of all rows, and its mean confidence.
 
     The confidence of a row is its largest membership; rows of label -1 are in no cluster.
     """
-    labels = np.asarray(labels)
-    confidence = None if memberships is None else np.asarray(memberships).max(axis=1)
-    if n_clusters is None:
-        n_clusters = int(labels.max()) + 1 if memberships is None else np.shape(memberships)[1]
+    confidence = None if memberships is None else memberships.max(axis=1)
     clusters = []
     for label in range(n_clusters):
         members = labels == label
@@ -177,7 +170,7 @@ def cluster_cards(
     X: Array | AffinityGraph, labels: np.ndarray, memberships: np.ndarray | None, n_clusters: int, n_rows: CardRows
 ) -> list[Summary]:
     """Return size, confidence, typical and least confident rows of every cluster."""
-    clusters = cluster_sizes(labels, memberships, n_clusters=n_clusters)
+    clusters = cluster_sizes(labels, memberships, n_clusters)
     for cluster in clusters:
         members = np.flatnonzero(labels == cluster["label"])
         Q = None if memberships is None else memberships[members]

@@ -27,7 +27,7 @@ import numpy as np
 from .._files import atomic_write, check_path
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..manifold.report_text import UNCERTAIN_BELOW
-from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED, on_dark
+from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, PALETTE_ON_DARK, UNASSIGNED
 from .cards import Summary
 from .summary import MAX_COORDINATE, SUMMARY_FORMAT, SUMMARY_VERSION
 
@@ -39,7 +39,7 @@ MAX_IMAGE_SIDE = 10_000  # pixels of thumbnails in a file
 SPRITE_COLUMNS = 64  # thumbnails side by side in the image of all thumbnails
 COLORS = {
     "groups": PALETTE,
-    "groups_on_dark": [on_dark(color) for color in PALETTE],
+    "groups_on_dark": PALETTE_ON_DARK,
     "unassigned": UNASSIGNED,
     "confidence": CONFIDENCE_COLORS,
     "min_opacity": MIN_OPACITY,
@@ -52,8 +52,8 @@ IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|function) (\w+))", re.MULTILINE)
 
 
-def bundle_script(entry: str = "main") -> str:
-    """Return one script with the module ``entry`` and all modules it imports, each once and before its first use.
+def bundle_script() -> str:
+    """Return one script with the module ``main`` and all modules it imports, each once and before its first use.
 
     A module becomes an immediately called function, so that its names stay private; it returns what it exports.
     """
@@ -66,7 +66,7 @@ def bundle_script(entry: str = "main") -> str:
                 add(imported[2])
         modules[name] = wrap_module(name, text)
 
-    add(entry)
+    add("main")
     return "\n".join(['"use strict";', *modules.values()])
 
 
@@ -347,12 +347,40 @@ def summary_schema(summary: Summary, n: int, k: int) -> dict[str, Any]:
         return len(values) if isinstance(values, list) else default
 
     row, cluster, share, value = integer(0, n - 1), integer(0, k - 1), number(0, 1), Maybe(number())
-    coordinate, side = integer(0, MAX_COORDINATE), integer(1, MAX_IMAGE_SIDE)
     n_classes, n_texts = length("truth", "classes"), length("texts", "rows", n)
-    counts = Many(Many(integer(), length("agreement", "clusters")), n_classes)
-    by_candidate = Maybe(Many(value, length("evidence", "candidates")))
+    rows: dict[str, Any] = {
+        **dict.fromkeys(("x", "y"), Many(integer(0, MAX_COORDINATE), n)),
+        "labels": Many(integer(-1, k - 1), n),
+        "confidence": Maybe(Many(share, n)),
+        "ids": Maybe(Many(TEXT, n)),
+    }
     borderline = {"row": row, "confidence": number(), "other": cluster, "share": number()}
     contrast = {"column": TEXT, "value": TEXT, "overall": Maybe(TEXT), "difference": number(), "lift": value}
+    card = {
+        "label": cluster,
+        "name": Maybe(TEXT),
+        "size": integer(0, n),
+        "share": number(),
+        "confidence": value,
+        "typical": Many(row),
+        "least_confident": Many(borderline),
+        "terms": Many((TEXT, number())),
+        "contrasts": Many(contrast),
+    }
+    profile: dict[str, Any] = {"column": TEXT, "level": Maybe(TEXT), "used": BOOLEAN, "overall": TEXT}
+    profile |= {"values": Many(TEXT, k), "differences": Many(number(), k)}
+    thumbnails: dict[str, Any] = {
+        **dict.fromkeys(("height", "width"), integer(1, MAX_IMAGE_SIDE)),
+        "channels": Leaf("1 or 3", lambda value: value in (1, 3)),
+        "n_means": integer(k, k),
+        "rows": Many(row),
+        "pixels": Leaf("the expected number of pixels", lambda text: _has_all_pixels(summary, text)),
+    }
+    objective = {ANY: Many(value, length("history", "iterations"))}
+    by_candidate = Maybe(Many(value, length("evidence", "candidates")))
+    evidence: dict[str, Any] = {"n_clusters": integer(), "candidates": Many(integer())}
+    evidence |= dict.fromkeys(("gaps", "stability", "stability_error", "modularity"), by_candidate)
+    counts = Many(Many(integer(), length("agreement", "clusters")), n_classes)
     return {
         **dict.fromkeys(("title", "layout", "reproduce"), TEXT),
         **dict.fromkeys(("caution", "explanation"), Maybe(TEXT)),
@@ -360,66 +388,17 @@ def summary_schema(summary: Summary, n: int, k: int) -> dict[str, Any]:
         "n_features": Maybe(integer()),
         "n_unassigned": integer(0, n),
         "column": Leaf("'term' or 'feature'", lambda value: value in ("term", "feature")),
-        "rows": {
-            "x": Many(coordinate, n),
-            "y": Many(coordinate, n),
-            "labels": Many(integer(-1, k - 1), n),
-            "confidence": Maybe(Many(share, n)),
-            "ids": Maybe(Many(TEXT, n)),
-        },
-        "clusters": Many(
-            {
-                "label": cluster,
-                "name": Maybe(TEXT),
-                "size": integer(0, n),
-                "share": number(),
-                "confidence": value,
-                "typical": Many(row),
-                "least_confident": Many(borderline),
-                "terms": Many((TEXT, number())),
-                "contrasts": Many(contrast),
-            },
-            k,
-        ),
-        "profiles": Many(
-            {
-                "column": TEXT,
-                "level": Maybe(TEXT),
-                "used": BOOLEAN,
-                "overall": TEXT,
-                "values": Many(TEXT, k),
-                "differences": Many(number(), k),
-            }
-        ),
+        "rows": rows,
+        "clusters": Many(card, k),
+        "profiles": Many(profile),
         "contested": Maybe({"count": integer(0, n), "rows": Many({"row": row, "agreement": share})}),
         "texts": Maybe({"rows": Maybe(Many(row)), "values": Many(TEXT, n_texts), "length": integer()}),
-        "thumbnails": Maybe(
-            {
-                "height": side,
-                "width": side,
-                "channels": Leaf("1 or 3", lambda value: value in (1, 3)),
-                "n_means": integer(k, k),
-                "rows": Many(row),
-                "pixels": Leaf("the expected number of pixels", lambda text: _has_all_pixels(summary, text)),
-            }
-        ),
+        "thumbnails": Maybe(thumbnails),
         "truth": Maybe({"classes": Many(TEXT), "codes": Many(integer(0, n_classes - 1), n)}),
         "agreement": Maybe({"scores": {ANY: number()}, "clusters": Many(integer(-1, k - 1)), "counts": Maybe(counts)}),
         "spectrum": Maybe({"values": Many(number()), "gap": integer(1, length("spectrum", "values"))}),
-        "history": Maybe(
-            {
-                "maximize": BOOLEAN,
-                "iterations": Many(integer()),
-                "values": {ANY: Many(value, length("history", "iterations"))},
-            }
-        ),
-        "evidence": Maybe(
-            {
-                "n_clusters": integer(),
-                "candidates": Many(integer()),
-                **dict.fromkeys(("gaps", "stability", "stability_error", "modularity"), by_candidate),
-            }
-        ),
+        "history": Maybe({"maximize": BOOLEAN, "iterations": Many(integer()), "values": objective}),
+        "evidence": Maybe(evidence),
         "model": {"name": TEXT, "parameters": ANYTHING, "facts": ANYTHING, "versions": {"fiedler": TEXT}},
         "settings": ANYTHING,
     }

@@ -36,25 +36,8 @@ from ..plots.layouts import Layout2D, resolve_layout, sparse_attractive_part
 from ..plots.style import LabeledRows
 from ..table.columns import is_mixed, is_table
 from ..table.profiles import Profiles
-from .cards import (
-    MAX_TEXT_LENGTH,
-    CardRows,
-    Summary,
-    clean_text,
-    cluster_cards,
-    columns_are_terms,
-    count_noun,
-    describe_cards,
-    describe_rows,
-    jsonable,
-    name_clusters,
-    pack_thumbnails,
-    profile_lines,
-    round_float,
-    shorten,
-    shrink_images,
-    snippets,
-)
+from . import cards
+from .cards import Summary
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -64,7 +47,7 @@ if TYPE_CHECKING:
 
 SUMMARY_FORMAT, SUMMARY_VERSION = "fiedler clustering", 2
 
-IMAGE_CARD_ROWS, CARD_ROWS = CardRows(10, 7), CardRows(4, 4)  # images are smaller than names and texts
+IMAGE_CARD_ROWS, CARD_ROWS = cards.CardRows(10, 7), cards.CardRows(4, 4)  # images are smaller than names and texts
 MAX_COORDINATE = 65_535  # the longer side of the layout, so that coordinates fit into two bytes
 MAX_SPECTRUM_ROWS = 20_000  # eigenvalues of larger graphs are not computed
 EXTRA_EIGENVALUES = 6  # computed beyond the number of clusters
@@ -185,12 +168,13 @@ def summarize(
     Q = None if Q is None else np.nan_to_num(to_numpy(Q).astype(np.float64)).reshape(n, -1)
     k = int(max(labels.max() + 1, 0 if Q is None else Q.shape[1], 0 if names is None else len(names)))
     texts, ids = _check_length(texts, "texts", n), _check_length(ids, "ids", n)
-    pixels = None if images is None else shrink_images(images, n)
-    clusters = cluster_cards(rows, labels, Q, k, CARD_ROWS if pixels is None else IMAGE_CARD_ROWS)
+    pixels = None if images is None else cards.shrink_images(images, n)
+    clusters = cards.cluster_cards(rows, labels, Q, k, CARD_ROWS if pixels is None else IMAGE_CARD_ROWS)
     profiles = _profiles(rows if original is None else original, labels, k, texts, columns, pixels is not None)
     names = _check_length(names, "names", k, "cluster")
     is_readable = texts is not None or columns is not None or isinstance(original, Profiles) or is_table(original)
-    describe_cards(clusters, profiles, name_clusters(names, profiles if is_readable else None, clusters, ids))
+    names = cards.name_clusters(names, profiles if is_readable else None, clusters, ids)
+    cards.describe_cards(clusters, profiles, names)
     card_rows = sorted(
         {row for cluster in clusters for row in cluster["typical"]}
         | {entry["row"] for cluster in clusters for entry in cluster["least_confident"]}
@@ -205,27 +189,27 @@ def summarize(
     return {
         "format": SUMMARY_FORMAT,
         "version": SUMMARY_VERSION,
-        "title": clean_text(title),
+        "title": cards.clean_text(title),
         **_sizes(rows, labels, Q, k),
-        "column": "term" if columns_are_terms(rows, columns) else "feature",
+        "column": "term" if cards.columns_are_terms(rows, columns) else "feature",
         "clusters": clusters,
-        "profiles": profile_lines(profiles),
+        "profiles": cards.profile_lines(profiles),
         "contested": _contested(model, n),
         "layout": positions.description,
         "rows": _rows(positions.points, labels, Q, ids),
-        "texts": None if texts is None else snippets(texts, card_rows),
-        "thumbnails": None if pixels is None else pack_thumbnails(pixels, labels, k, card_rows, rng),
+        "texts": None if texts is None else cards.snippets(texts, card_rows),
+        "thumbnails": None if pixels is None else cards.pack_thumbnails(pixels, labels, k, card_rows, rng),
         "truth": classes,
         "agreement": None if classes is None else _agreement(classes, labels),
         "spectrum": spectrum(model, rows, k),
         "history": history(model),
-        "evidence": jsonable(evidence),
+        "evidence": cards.jsonable(evidence),
         "caution": disagreement(getattr(model, "consensus_", None)),
-        "explanation": clean_text(model.report(), keep_lines=True) if explains else None,
+        "explanation": cards.clean_text(model.report(), keep_lines=True) if explains else None,
         "model": _model(model),
-        "seconds": jsonable(seconds),
-        "settings": jsonable(settings or {}),
-        "reproduce": clean_text(command or code, keep_lines=True),
+        "seconds": cards.jsonable(seconds),
+        "settings": cards.jsonable(settings or {}),
+        "reproduce": cards.clean_text(command or code, keep_lines=True),
     }
 
 
@@ -258,14 +242,16 @@ def _profiles(
     has_images: bool,
 ) -> Profiles | None:
     """Return the columns by cluster, or the terms of texts; None for images."""
-    if isinstance(original, Profiles | AffinityGraph):
-        return original if isinstance(original, Profiles) else describe_rows(original, labels, n_clusters, texts, None)
+    if isinstance(original, Profiles):
+        return original
+    if isinstance(original, AffinityGraph):
+        return cards.describe_rows(original, labels, n_clusters, texts, None)
     if is_table(original):
         return describe_columns(original, labels, n_clusters)
     if has_images and texts is None:
         return None
     rows = check_data(_check_length(original, "original", len(labels)))
-    return describe_rows(rows, labels, n_clusters, texts, names)
+    return cards.describe_rows(rows, labels, n_clusters, texts, names)
 
 
 # ---------------------------------------------------------------------------------------------------------------- rows
@@ -280,7 +266,7 @@ def _contested(model: Any, n: int) -> Summary | None:
     rows = np.argsort(agreement, kind="stable")[: min(MAX_CONTESTED, int((agreement < CONTESTED_BELOW).sum()))]
     return {
         "count": int((agreement < CONTESTED_BELOW).sum()),
-        "rows": [{"row": int(row), "agreement": round_float(agreement[row])} for row in rows],
+        "rows": [{"row": int(row), "agreement": cards.round_float(agreement[row])} for row in rows],
     }
 
 
@@ -310,8 +296,8 @@ def _sizes(X: Array | AffinityGraph, labels: np.ndarray, Q: np.ndarray | None, k
         "n_features": None if isinstance(X, AffinityGraph) else int(X.shape[1]),
         "n_clusters": k,
         "n_unassigned": int((labels < 0).sum()),
-        "confidence": None if confidence is None else round_float(confidence.mean()),
-        "uncertain_share": None if confidence is None else round_float((confidence <= UNCERTAIN_BELOW).mean()),
+        "confidence": None if confidence is None else cards.round_float(confidence.mean()),
+        "uncertain_share": None if confidence is None else cards.round_float((confidence <= UNCERTAIN_BELOW).mean()),
     }
 
 
@@ -325,7 +311,7 @@ def _rows(points: np.ndarray, labels: np.ndarray, Q: np.ndarray | None, ids: Seq
         "y": y.tolist(),
         "labels": labels.tolist(),
         "confidence": None if Q is None else Q.max(axis=1).round(3).clip(0, 1).tolist(),
-        "ids": None if ids is None else [shorten(clean_text(name), MAX_TEXT_LENGTH) for name in ids],
+        "ids": None if ids is None else [cards.shorten(cards.clean_text(name), cards.MAX_TEXT_LENGTH) for name in ids],
     }
 
 
@@ -354,8 +340,8 @@ def history(model: BaseEstimator) -> Summary | None:
         return None
     return {
         "maximize": record.maximize,
-        "iterations": jsonable(record.iterations),
-        "values": {name: jsonable(values) for name, values in record.items()},
+        "iterations": cards.jsonable(record.iterations),
+        "values": {name: cards.jsonable(values) for name, values in record.items()},
     }
 
 
@@ -367,7 +353,7 @@ def _classes(truth: LabelsLike | None, class_names: Sequence[str] | None, n_samp
     if names is None:
         unique, codes = np.unique(codes, return_inverse=True)
         names = unique.tolist()
-    return {"classes": [clean_text(name) for name in names], "codes": codes.tolist()}
+    return {"classes": [cards.clean_text(name) for name in names], "codes": codes.tolist()}
 
 
 def _agreement(known: Summary, labels: np.ndarray) -> Summary:
@@ -382,7 +368,7 @@ def _agreement(known: Summary, labels: np.ndarray) -> Summary:
     counts = np.zeros((len(known["classes"]), len(order)), dtype=np.int64)
     np.add.at(counts, (codes, np.argsort(order)[np.searchsorted(np.sort(order), labels)]), 1)
     return {
-        "scores": {SCORE_NAMES[name]: round_float(score) for name, score in score_table(codes, labels).items()},
+        "scores": {SCORE_NAMES[name]: cards.round_float(score) for name, score in score_table(codes, labels).items()},
         "clusters": order,
         "counts": counts.tolist() if max(counts.shape) <= MAX_CONFUSION_SIDE else None,
     }
@@ -393,12 +379,12 @@ def _agreement(known: Summary, labels: np.ndarray) -> Summary:
 
 def _model(model: Any) -> Summary:
     """Return the name and parameters of the model, facts about the fit, and the versions of the libraries."""
-    facts = {name: jsonable(getattr(model, key)) for key, name in FITTED_FACTS.items() if hasattr(model, key)}
+    facts = {name: cards.jsonable(getattr(model, key)) for key, name in FITTED_FACTS.items() if hasattr(model, key)}
     graph = getattr(model, "graph_", None)
     if isinstance(graph, AffinityGraph):
-        facts["graph"] = f"{count_noun(graph.n_nodes, 'node')}, {count_noun(graph.n_edges, 'edge')}"
+        facts["graph"] = f"{cards.count_noun(graph.n_nodes, 'node')}, {cards.count_noun(graph.n_edges, 'edge')}"
     parameters = {  # a long array, such as initial labels, by its shape
-        name: jsonable(value) if np.size(value) <= MAX_PARAMETER_ENTRIES else f"array of shape {np.shape(value)}"
+        name: cards.jsonable(value) if np.size(value) <= MAX_PARAMETER_ENTRIES else f"array of shape {np.shape(value)}"
         for name, value in model.get_params(deep=False).items()
     }
     return {"name": type(model).__name__, "parameters": parameters, "facts": facts, "versions": versions()}

@@ -17,7 +17,7 @@ The covariance of more columns would be larger than the table is worth: there, m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -170,32 +170,31 @@ class TableTransformer(TransformerMixin, BaseEstimator):
         """The names of the columns of the fit."""
         return list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
 
-    def _read_new(self, X: Any) -> dict[str, Any]:
-        """Return the cells of new rows by the names of the fit; an array must have as many columns, in its order."""
+    def _read_new(self, X: Any, names: Sequence[str], consequence: str) -> dict[str, Any]:
+        """Return the cells of new rows by the names of the fit; an array must have as many columns, in its order.
+
+        Columns that a table lacks give a warning, with its ``consequence``; a table without any is an error.
+        """
         cells = table_cells(X, type(self).__name__)
-        if is_table(X):
-            return cells
-        if len(cells) != self.n_features_in_:
-            expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
-            raise InputError(f"X has {len(cells)} features, but {expected}", code="wrong_n_features", parameter="X")
-        return dict(zip(self._names, cells.values()))
+        if not is_table(X):
+            if len(cells) != self.n_features_in_:
+                expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+                raise InputError(f"X has {len(cells)} features, but {expected}", code="wrong_n_features", parameter="X")
+            return dict(zip(self._names, cells.values()))
+        lacking = [name for name in names if name not in cells]
+        listed = first_few([repr(name) for name in lacking], 10)
+        if len(lacking) == len(names):
+            problem = f"the table has none of the columns {listed}"
+            raise InputError(problem, "use a table with the columns of the fit", code="wrong_columns", parameter="X")
+        if lacking:
+            warn(f"the table has no column {listed}", consequence, code="missing_column", stacklevel=3, columns=lacking)
+        return cells
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True  # as the cells of a CSV file
         return tags
-
-
-def warn_about_missing_columns(cells: Mapping[str, Any], names: Sequence[str], consequence: str) -> None:
-    """Warn about columns that a table lacks; raise an error if it has none of them."""
-    lacking = [name for name in names if name not in cells]
-    listed = first_few([repr(name) for name in lacking], 10)
-    if len(lacking) == len(names):
-        problem = f"the table has none of the columns {listed}"
-        raise InputError(problem, "use a table with the columns of the fit", code="wrong_columns", parameter="X")
-    if lacking:
-        warn(f"the table has no column {listed}", consequence, code="missing_column", stacklevel=3, columns=lacking)
 
 
 def read_like_fit(column: str, kind: str, cells: Any, notation: str = "", unit: str = "") -> Values:
@@ -301,9 +300,9 @@ class TableCompleter(TableTransformer):
         ndarray of shape (n, d)
         """
         check_is_fitted(self)
-        cells, names = self._read_new(X), self._names
         how = "estimated from the other columns" if self.gaussian_ is not None else "column means of the fit"
-        warn_about_missing_columns(cells, names, f"its values are {how}")
+        names = self._names
+        cells = self._read_new(X, names, f"its values are {how}")
         nothing = np.full(n_rows_of(cells), np.nan)
         rows = np.stack([read_numbers(name, cells[name]) if name in cells else nothing for name in names], axis=1)
         counts = dict(zip(names, np.isnan(rows).sum(axis=0).tolist()))

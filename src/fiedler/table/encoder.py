@@ -39,7 +39,6 @@ from .completion import (
     float_type,
     read_like_fit,
     sample_rows,
-    warn_about_missing_columns,
 )
 from .values import Values, read_values, standardize
 
@@ -330,13 +329,13 @@ class TableEncoder(TableTransformer):
 
     def _encode(self, X: Any) -> np.ndarray:
         """Return the encoded rows with estimates where values are missing."""
-        cells = self._read_new(X)
+        encodings = self.encodings_
+        names = [encoding.name for encoding in encodings]
+        cells = self._read_new(X, names, "its values are estimated from the other columns")
         if hasattr(self, "feature_names_in_") and not is_table(X):
             problem = "X does not have valid feature names, but TableEncoder was fitted with feature names"
             warn(problem, "its columns are taken in the order of the fit", code="no_feature_names")
-        n, encodings = n_rows_of(cells), self.encodings_
-        names = [encoding.name for encoding in encodings]
-        warn_about_missing_columns(cells, names, "its values are estimated from the other columns")
+        n = n_rows_of(cells)
         values = [one.read(cells[one.name]) if one.name in cells else one.nothing(n) for one in encodings]
         pairs = list(zip(encodings, values))
         categories = [(encoding, one) for encoding, one in pairs if encoding.kind == "category"]

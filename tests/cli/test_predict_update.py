@@ -11,7 +11,7 @@ import fiedler
 from fiedler.metrics import adjusted_rand_index
 from fiedler.report import read_summary
 
-from .test_tables import as_csv, make_customers
+from .test_cluster_tables import as_csv, make_customers
 
 
 def rows_of(path):

@@ -117,7 +117,7 @@ FAULTS = {
         "--method gmm needs rows, but the cells are given by their graph; use --use-rep X_pca or X",
     ),
     "a scale of a graph": ({}, ["--scale", "standard"], "--scale standard is for rows"),
-    "an id": ({}, ["--id", "type"], "'cells.h5ad' has no named columns"),
+    "an id": ({}, ["--id", "type"], "--id is for tables, but 'cells.h5ad' has no named columns; leave --id out"),
     "a column that is not there": (
         {},
         ["--labels", "kind"],

@@ -1,4 +1,4 @@
-"""Displays of rows: clusters, graph, memberships, confusion matrix."""
+"""Displays of rows: clusters, memberships, confusion matrix; what they refuse."""
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -12,13 +12,13 @@ from sklearn.cluster import DBSCAN
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
-from fiedler import LLGC, NLE, AffinityGraph, KNNGraph, LandmarkGraph, LapGMM, LaplacianEigenmaps, ManifoldClustering
+from fiedler import LLGC, LapGMM, LaplacianEigenmaps, ManifoldClustering
 from fiedler.core.arrays import to_numpy
 from fiedler.metrics import clustering_accuracy
 from fiedler.plots import ClustersDisplay, ConfusionDisplay, GraphDisplay, MembershipDisplay
 from fiedler.plots.clusters import MAX_SIDE
 from fiedler.plots.layouts import embed_tsne
-from fiedler.plots.style import MIDDLE, MIN_OPACITY, SECONDARY, UNASSIGNED, palette_rgb
+from fiedler.plots.style import MIN_OPACITY, UNASSIGNED, palette_rgb
 
 matplotlib.use("Agg")
 
@@ -246,71 +246,6 @@ def test_models_that_do_not_match_the_rows_raise_an_error(blobs, model):
     ):
         with pytest.raises(ValueError, match=message):
             draw()
-
-
-# ---------------------------------------------------------------------------------------------------------------- graph
-
-
-def test_every_edge_is_drawn_once(uneven_graph, rng):
-    layout = rng.normal(size=(10, 2))
-    display = GraphDisplay.from_graph(uneven_graph, layout)
-
-    W = uneven_graph.weights.toarray()
-    assert [tuple(edge) for edge in display.edges] == [(i, j) for i in range(10) for j in range(i, 10) if W[i, j]]
-    assert_array_equal(display.weights, [W[i, j] for i, j in display.edges])
-    assert_allclose(display.lines_.get_segments(), layout[display.edges])
-    assert_allclose(display.points_.get_offsets(), layout)
-    assert display.ax_.get_title() == "11 edges"
-
-
-def test_edges_with_larger_weights_are_wider_and_more_opaque(uneven_graph, rng):
-    display = GraphDisplay.from_graph(uneven_graph, rng.normal(size=(10, 2)))
-
-    order = np.argsort(display.weights)
-    assert (np.diff(np.array(display.lines_.get_linewidths())[order]) >= 0).all()
-    assert (np.diff(display.lines_.get_colors()[order, 3]) >= 0).all()
-
-
-def test_negative_edges_have_another_colour(signed_graph, rng):
-    display = GraphDisplay.from_graph(signed_graph, rng.normal(size=(8, 2)), labels=np.arange(8) % 2)
-
-    negative, shades = display.weights < 0, display.lines_.get_colors()[:, :3]
-    assert negative.sum() == 3
-    assert_allclose(shades[negative], [to_rgb(SECONDARY)] * 3)
-    assert_allclose(shades[~negative], [to_rgb(MIDDLE)] * 4)
-    assert display.ax_.get_title() == "7 edges, 3 negative"
-    assert_allclose(display.points_.get_facecolors()[:, :3], palette_rgb(np.arange(8) % 2))
-
-
-def test_a_sample_of_too_many_edges_is_drawn_and_the_title_says_so(blobs):
-    graph = KNNGraph(5).build(blobs[0])
-    display = GraphDisplay.from_graph(graph, blobs[0], max_edges=40)
-
-    assert len(display.edges) == len(display.weights) == 40
-    assert display.n_edges == graph.n_edges
-    assert display.ax_.get_title() == f"40 of {graph.n_edges} edges"
-    assert len({tuple(edge) for edge in display.edges}) == 40
-    assert_array_equal(display.weights, [graph.weights[i, j] for i, j in display.edges])
-
-
-def test_graph_from_estimator_and_from_graph_agree(blobs, model):
-    from_model = GraphDisplay.from_estimator(model, blobs[0])
-    direct = GraphDisplay.from_graph(model.graph_, blobs[0], model.labels_)
-
-    for name in ("layout", "edges", "weights", "labels", "n_edges"):
-        assert_array_equal(getattr(from_model, name), getattr(direct, name))
-
-
-def test_graphs_can_be_drawn_without_rows_and_labels(blobs):
-    model = LaplacianEigenmaps(graph=KNNGraph(8, connect="mst"), random_state=0).fit(blobs[0])
-    display = GraphDisplay.from_estimator(model)
-
-    assert display.labels is None
-    assert display.axis_names[0] == "spectral coordinate 1"
-    assert len(GraphDisplay.from_graph(AffinityGraph.from_matrix(np.zeros((3, 3))), np.eye(3)[:, :2]).edges) == 0
-    landmarks = NLE(3, LandmarkGraph(20, random_state=0), n_init=1, random_state=0).fit(blobs[0])
-    with pytest.raises(ValueError, match="NLE has no graph whose edges can be drawn"):
-        GraphDisplay.from_estimator(landmarks)
 
 
 # ---------------------------------------------------------------------------------------------------------- memberships

@@ -1,4 +1,4 @@
-"""Displays of curves: spectrum, history, evidence for the number of clusters, stability."""
+"""Displays of how a fit went: history, evidence for the number of clusters, stability."""
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -14,19 +14,16 @@ from fiedler import (
     NLE,
     GaussianMixture,
     KNNGraph,
-    LandmarkGraph,
     LapGMM,
-    LaplacianEigenmaps,
     LearnedLaplacian,
     ManifoldClustering,
     SpectralClustering,
 )
 from fiedler._records import FitHistory
-from fiedler.core.eigen import widest_gap
 from fiedler.manifold import NClustersChoice
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
-from fiedler.plots import EvidenceDisplay, HistoryDisplay, SpectrumDisplay, StabilityDisplay
-from fiedler.plots.style import MIDDLE, PRIMARY, SECONDARY
+from fiedler.plots import EvidenceDisplay, HistoryDisplay, StabilityDisplay
+from fiedler.plots.style import MIDDLE, SECONDARY
 from fiedler_papers.baselines import GNMF
 
 matplotlib.use("Agg")
@@ -41,84 +38,6 @@ def _close():
 @pytest.fixture(scope="module")
 def blobs():
     return make_blobs(90, centers=[[0, 0], [5, 0], [0, 5]], random_state=0)
-
-
-# ------------------------------------------------------------------------------------------------------------- spectrum
-
-
-def test_the_widest_gap_is_marked():
-    values = np.array([0.0, 0.01, 0.03, 0.4, 0.5])
-    display = SpectrumDisplay.from_values(values, n_clusters=2)
-
-    assert display.gap == widest_gap(values) == 3
-    assert_allclose(display.points_.get_offsets(), np.column_stack([[1, 2, 3, 4, 5], values]))
-    assert_allclose(display.points_.get_facecolors(), [to_rgba(PRIMARY)] * 3 + [to_rgba(MIDDLE)] * 2)
-    assert_allclose((display.band_.get_y(), display.band_.get_y() + display.band_.get_height()), (0.03, 0.4))
-    assert_allclose(display.chosen_.get_xdata(), 2.5)  # between the second value and the third
-    assert display.ax_.get_title() == "widest gap after 3"
-
-
-def test_one_eigenvalue_has_neither_gap_nor_line():
-    display = SpectrumDisplay.from_values([0.0])
-
-    assert display.band_ is None
-    assert display.chosen_ is None
-    assert SpectrumDisplay.from_values([0.0, 1.0], n_clusters=9).chosen_ is None  # beyond what is drawn
-
-
-@pytest.mark.parametrize("kind", ["symmetric", "combinatorial"])
-def test_values_are_the_eigenvalues_of_the_laplacian(kind, uneven_graph):
-    display = SpectrumDisplay.from_graph(uneven_graph, 6, kind=kind)
-
-    assert_allclose(display.values, np.linalg.eigvalsh(uneven_graph.laplacian(kind).toarray())[:6], atol=1e-9)
-    assert len(SpectrumDisplay.from_graph(uneven_graph.weights.toarray(), 99).values) == 10  # there are no more
-
-
-def test_spectrum_of_a_model_includes_the_gap_after_its_clusters(blobs):
-    model = SpectralClustering(3, KNNGraph(8, connect="mst"), random_state=0).fit(blobs[0])
-    display = SpectrumDisplay.from_estimator(model)
-
-    assert_allclose(display.values[:3], model.eigenvalues_, atol=1e-7)
-    assert len(display.values) == 10
-    assert display.n_clusters == 3
-    direct = SpectrumDisplay.from_graph(model.graph_, 10, n_clusters=3)
-    assert_array_equal(display.values, direct.values)
-    assert len(SpectrumDisplay.from_estimator(model, n=4).values) == 4
-
-
-def test_spectrum_of_an_average_association_is_that_of_the_symmetric_laplacian(blobs):
-    """It is a relaxation without a Laplacian."""
-    model = SpectralClustering(3, KNNGraph(8), cut="association", random_state=0).fit(blobs[0])
-    display = SpectrumDisplay.from_estimator(model, 5)
-    assert_allclose(display.values, SpectrumDisplay.from_graph(model.graph_, 5).values, atol=1e-10)
-
-
-def test_spectrum_of_a_ratio_cut_is_that_of_the_combinatorial_laplacian(blobs):
-    model = SpectralClustering(3, KNNGraph(8, connect="mst"), cut="ratio", random_state=0).fit(blobs[0])
-
-    assert_allclose(SpectrumDisplay.from_estimator(model).values[:3], model.eigenvalues_, atol=1e-6)
-
-
-def test_eigenvalues_of_the_model_are_drawn_without_a_graph(blobs):
-    model = LaplacianEigenmaps(4, KNNGraph(8, connect="mst"), random_state=0).fit(blobs[0])
-    values, model.graph_ = model.eigenvalues_, None
-
-    assert_array_equal(SpectrumDisplay.from_estimator(model).values, values)
-    assert SpectrumDisplay.from_estimator(model).n_clusters is None
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([], "list of finite eigenvalues"),
-        ([[0.0]], "got shape"),
-        ([0, np.nan], "finite"),
-        ([1, 0], "must be in ascending order"),
-    ],
-)
-def test_invalid_eigenvalues_raise_an_error(values, message):
-    with pytest.raises(ValueError, match=message):
-        SpectrumDisplay.from_values(np.array(values, dtype=float))
 
 
 # -------------------------------------------------------------------------------------------------------------- history
@@ -336,9 +255,3 @@ def test_invalid_parameter_values_raise_an_error(blobs):
     ):
         with pytest.raises(ValueError, match=message):
             draw()
-
-
-def test_landmark_graphs_have_no_spectrum(blobs):
-    model = NLE(3, LandmarkGraph(20, random_state=0), n_init=1, random_state=0).fit(blobs[0])
-    with pytest.raises(ValueError, match="NLE has neither a graph with edges nor eigenvalues"):
-        SpectrumDisplay.from_estimator(model)

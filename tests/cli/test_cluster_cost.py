@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
 
 from fiedler import estimate
-from fiedler.cli import cluster, fitting
+from fiedler.cli import fitting
 from fiedler.manifold import FitCost
 
 
@@ -16,7 +16,7 @@ def arguments(table, tmp_path):
 
 def expect(monkeypatch, seconds, peak_bytes):
     result = FitCost(60, 3, 3, seconds, seconds, peak_bytes, data_bytes=1440)
-    monkeypatch.setattr(cluster, "expected_cost", lambda prepared, n_clusters, effort: result)
+    monkeypatch.setattr(fitting, "expected_cost", lambda prepared, n_clusters, effort: result)
 
 
 def test_a_long_fit_is_announced(arguments, run_fiedler, monkeypatch):

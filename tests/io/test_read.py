@@ -20,6 +20,7 @@ from fiedler.errors import FiedlerError, FiedlerWarning, InputError
 from fiedler.io import Input, read_documents, read_input
 from fiedler.io.formats import FORMATS, Format
 from fiedler.io.record import Table, encode_labels
+from fiedler.table.columns import Requests
 from fiedler.table.values import read_values
 
 
@@ -411,7 +412,7 @@ def test_folders_that_are_empty_contain_texts_or_mix_texts_and_images(tmp_path, 
     write_file(tmp_path / "a.txt", "stars and planets")
     write_file(tmp_path / "b.txt", "bread and butter")
     assert read_input(tmp_path).X == ["stars and planets", "bread and butter"]
-    with pytest.raises(ValueError, match="has no named columns"):
+    with pytest.raises(ValueError, match=r"labels is for tables, but the folder '.*' has no named columns"):
         read_input(tmp_path, labels="class")
     image(tmp_path / "c.png", 1)
     with pytest.raises(ValueError, match="contains 1 images and 2 texts; put them into separate folders"):
@@ -554,7 +555,7 @@ def test_columns_are_read_once_to_plan_encode_and_describe_them(tmp_path, monkey
     monkeypatch.setattr("fiedler.table.columns.read_values", count)
     data = read_input(write_file(tmp_path / "t.csv", CUSTOMERS), drop=["vip"])
     data.encoder.fit_columns(data.X, data.plan)
-    kinds = [column.kind for column in data.read_columns()]
+    kinds = [column.kind for column in data.read_columns(Requests())]
 
     assert list(data.columns) == ["city", "since", "amount", "vip", "country"]
     assert kinds == ["category", "date", "id", "category", "constant"]  # the amounts count rows

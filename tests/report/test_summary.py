@@ -93,12 +93,12 @@ def test_sizes_and_confidence_equal_a_worked_example(five):
 
 
 def test_sizes_include_empty_clusters_but_not_unassigned_rows():
-    clusters = cluster_sizes([2, 0, 0, -1], n_clusters=4)
+    clusters = cluster_sizes(np.array([2, 0, 0, -1]), None, 4)
 
     assert [cluster["size"] for cluster in clusters] == [2, 0, 1, 0]
     assert [cluster["share"] for cluster in clusters] == [0.5, 0, 0.25, 0]
     assert {cluster["confidence"] for cluster in clusters} == {None}
-    assert [cluster["label"] for cluster in cluster_sizes([1, 0])] == [0, 1]
+    assert [cluster["label"] for cluster in cluster_sizes(np.array([1, 0]), None, 2)] == [0, 1]
 
 
 def test_typical_rows_are_the_most_confident_then_the_closest_to_the_mean(five):
