@@ -120,6 +120,14 @@ class ClusterResult(NamedTuple):
     model: ManifoldClustering
 
 
+class _Request(NamedTuple):
+    """What a partition must observe."""
+
+    supervision: PartialSupervision
+    bounds: SizeBounds | None  # on the sizes of clusters
+    outlier_share: float  # of the rows, which get no cluster
+
+
 def cluster(
     X: MatrixLike | AffinityGraph,
     n_clusters: int | Literal["auto"] = "auto",
@@ -381,15 +389,16 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         )
         weights = check_sample_weight(sample_weight, n_samples)
         bounds = self._check_sizes(weights, n_samples, supervision)
-        copies = None
+        request, copies = _Request(supervision, bounds, share), None
         if not (supervision.n_known or isinstance(X, AffinityGraph)) and self._graph_is_default():
             copies = self._find_copies(X, weights)
         if copies is None:
-            self._fit_rows(X, y, weights, bounds, supervision, share, rng)
+            self._fit_rows(X, y, weights, request, rng)
         else:
             merged = copies.total(weights) if weights is not None or copies.exist else None
-            bounds = None if bounds is None else bounds._replace(weights=copies.total(weights))
-            self._fit_rows(take_rows(X, copies.first), y, merged, bounds, supervision, share, rng)
+            if bounds is not None:
+                request = request._replace(bounds=bounds._replace(weights=copies.total(weights)))
+            self._fit_rows(take_rows(X, copies.first), y, merged, request, rng)
             self._restore_rows(copies, X)
         if supervision.labels is None:
             self._number_clusters()
@@ -486,32 +495,24 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self._keep(candidates=candidates)
 
     def _fit_rows(
-        self,
-        X: Any,
-        y: Any,
-        weights: np.ndarray | None,
-        bounds: SizeBounds | None,
-        supervision: PartialSupervision,
-        share: float,
-        rng: np.random.RandomState,
+        self, X: Any, y: Any, weights: np.ndarray | None, request: _Request, rng: np.random.RandomState
     ) -> None:
         """Cluster validated rows, or nodes of a graph, with weights, and label a share of them outliers."""
+        supervision, share = request.supervision, request.outlier_share
         self._keep(weights=None if weights is None else relative_weights(weights))
         search_graphs, edges = self._build_graphs(X, y, supervision)
         search_graphs = {size: weigh_graph(graph, self._state.weights) for size, graph in search_graphs.items()}
         graphs = {size: attractive_part(graph) for size, graph in search_graphs.items()}
-        self.evidence_ = self._count(graphs, supervision, bounds, rng) if self._n_clusters_is_auto() else None
+        self.evidence_ = self._count(graphs, request, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
         effort, low_dimensional = self._effort(supervision.n_known)
         max_searches = MAX_SEARCHES if effort is None else effort.max_searches
-        scorer, candidates, leader = self._find_candidates(
-            graphs, search_graphs, supervision, bounds, max_searches, rng
-        )
+        scorer, candidates, leader = self._find_candidates(graphs, search_graphs, request, max_searches, rng)
         graph, seed = list(graphs.values())[-1], int(rng.randint(2**31 - 1))
         if effort is None:
             chosen = self._choose_by_scores(scorer, candidates, leader, supervision, seed)
             self._store_choice(candidates, chosen)
-            self._set_memberships(chosen.labels, None, graph, supervision, bounds)
+            self._set_memberships(chosen.labels, None, graph, request)
             self._score_outliers(edges, share, supervision)
             return
         assert edges is not None
@@ -522,7 +523,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         comparison = comparer.compare(rows, scorer, candidates, candidates.index(leader))
         self._store_choice(comparison.candidates, comparison.chosen, comparison.n_compared)
         self._keep(rows=comparison.view.rows, view=comparison.view.transformer)
-        self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision, bounds)
+        self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, request)
         self._score_outliers(comparison.view.edges, share, supervision)
 
     def _build_graphs(self, X: Any, y: Any, supervision: PartialSupervision) -> tuple[Graphs, Edges | None]:
@@ -544,14 +545,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _n_clusters_is_auto(self) -> bool:
         return isinstance(self.n_clusters, str) and self.n_clusters == "auto"
 
-    def _count(
-        self,
-        graphs: Graphs,
-        supervision: PartialSupervision,
-        bounds: SizeBounds | None,
-        rng: np.random.RandomState,
-    ) -> NClustersChoice:
+    def _count(self, graphs: Graphs, request: _Request, rng: np.random.RandomState) -> NClustersChoice:
         """Choose the number of clusters within the bounds, at least the number of classes in given labels."""
+        supervision, bounds, _ = request
         min_clusters = max(2, supervision.n_classes)
         max_clusters = max(check_int(self.max_clusters, "max_clusters", minimum=2), min_clusters)
         may_be_one = self._graph_is_default() and not supervision.n_known
@@ -582,15 +578,10 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         return weigh_graph(attractive_part(recipe._build(take_rows(self._state.rows, rows))), weights)
 
     def _find_candidates(
-        self,
-        graphs: Graphs,
-        search_graphs: Graphs,
-        supervision: PartialSupervision,
-        bounds: SizeBounds | None,
-        max_searches: int,
-        rng: np.random.RandomState,
+        self, graphs: Graphs, search_graphs: Graphs, request: _Request, max_searches: int, rng: np.random.RandomState
     ) -> tuple[PartitionScorer, list[Candidate], Candidate]:
         """Return the scorer, communities and mixtures, and the communities that lead."""
+        supervision, bounds, _ = request
         n_clusters, n_known = self.n_clusters_, supervision.n_known
         reason = reason_against_mixtures(self._state.rows, n_clusters)
         self._keep(no_mixture_reason=reason)
@@ -650,14 +641,10 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self.view_, self.consensus_ = chosen.view, None if n_compared is None else chosen.consensus
 
     def _set_memberships(
-        self,
-        labels: np.ndarray,
-        votes: np.ndarray | None,
-        graph: AffinityGraph,
-        supervision: PartialSupervision,
-        bounds: SizeBounds | None = None,
+        self, labels: np.ndarray, votes: np.ndarray | None, graph: AffinityGraph, request: _Request
     ) -> None:
         """Compute memberships and labels; the clusters are numbered as the known labels are."""
+        supervision, bounds, _ = request
         reference = (
             csr_parts(graph.weights)[0]
             if self._state.rows is None or sp.issparse(self._state.rows)
