@@ -266,7 +266,7 @@ def _agglomerate(cohesions: np.ndarray, k: int) -> list[np.ndarray]:
         merged = gains[tries, i] + gains[tries, j]  # cohesion adds up over merged cells
         gains[tries, i] = gains[tries, :, i] = merged
         gains[tries, j] = gains[tries, :, j] = gains[tries, i, i] = -np.inf
-        labels[labels == j[:, None]] = np.repeat(i, (labels == j[:, None]).sum(axis=1))
+        labels = np.where(labels == j[:, None], i[:, None], labels)
     return [np.unique(one, return_inverse=True)[1] for one in labels]
 
 
