@@ -175,7 +175,7 @@ class BoundaryGains(NamedTuple):
     """The nodes on a boundary and what they gain."""
 
     nodes: Array  # (b,), those with a neighbour in another community or a negative weight, ascending
-    gains: Array  # (b, k), the gain of each from each community, in units of Q · m
+    gains: Array  # (k, b), from each community the gain of each, in units of Q · m
     current: Array  # (b,), the gain of each from its own community
     crossing: float  # the weight of the edges that leave a community, both directions
 
@@ -227,24 +227,26 @@ class WeightedEdges:
     def boundary_gains(self, labels: Array, volumes: Array, gamma: float) -> BoundaryGains:
         """Compute what the nodes on a boundary gain from each community, of which the volumes are given."""
         xp, k = namespace(self.weights), int(volumes.shape[0])
-        leaving = xp.take(labels, self.rows) != xp.take(labels, self.columns)
+        targets = xp.take(labels, self.columns)
+        leaving = xp.take(labels, self.rows) != targets
         listed = xp.nonzero(leaving)[0]
         weights = xp.take(self.weights, listed)
         crossing = float(xp.sum(weights, dtype=xp.float64))
         if self.has_negative:
             listed = xp.nonzero(leaving | (self.weights < 0))[0]
             weights = xp.take(self.weights, listed)
-        rows, targets = xp.take(self.rows, listed), xp.take(labels, xp.take(self.columns, listed))
+        rows, targets = xp.take(self.rows, listed), xp.take(targets, listed)
         first = xp.concat([xp.ones_like(rows[:1], dtype=xp.bool), rows[1:] != rows[:-1]])
         nodes, position = xp.nonzero(first)[0], xp.cumulative_sum(xp.astype(first, xp.int64)) - 1
         nodes = xp.take(rows, nodes)
-        weight_to = sum_entries(position, targets, weights, (int(nodes.shape[0]), k))
+        weight_to = sum_entries(targets, position, weights, (k, int(nodes.shape[0])))
 
         degrees, own = xp.take(self.degrees, nodes), xp.take(labels, nodes)
-        own_weight = xp.take(self.strengths, nodes) - xp.sum(weight_to, axis=1)
-        own_weight = own_weight + xp.take_along_axis(weight_to, own[:, None], axis=1)[:, 0]
+        own_weight = xp.take(self.strengths, nodes) - xp.sum(weight_to, axis=0)
+        if self.has_negative:  # otherwise the listed edges all leave the own community
+            own_weight = own_weight + xp.take_along_axis(weight_to, own[None, :], axis=0)[0, :]
         expected = (gamma / self.total) * degrees
-        gains = weight_to - expected[:, None] * volumes[None, :]
+        gains = weight_to - volumes[:, None] * expected[None, :]
         current = own_weight - expected * (xp.take(volumes, own) - degrees)
         return BoundaryGains(nodes, gains, current, crossing)
 
@@ -261,13 +263,13 @@ class WeightedEdges:
     def take_step(self, labels: Array, found: BoundaryGains, rounding: float, rng: np.random.RandomState) -> Array:
         """Move a random half of the nodes that gain more than a rounding error; return ``labels`` itself if none do."""
         xp, (nodes, gains, current, _) = namespace(self.degrees), found
-        would_gain = xp.max(gains, axis=1) > current + rounding if nodes.shape[0] else nodes
-        if not nodes.shape[0] or not bool(xp.any(would_gain)):
+        would_gain = xp.max(gains, axis=0) > current + rounding
+        if not bool(xp.any(would_gain)):
             return labels
         half = asarray_like(rng.random_sample(nodes.shape[0]) < 0.5, self.degrees)
         moving = xp.nonzero(would_gain & half)[0]
         moved = xp.asarray(labels, copy=True)
-        moved[xp.take(nodes, moving)] = xp.argmax(xp.take(gains, moving, axis=0), axis=1)
+        moved[xp.take(nodes, moving)] = xp.argmax(xp.take(gains, moving, axis=1), axis=0)
         return moved
 
     def move(

@@ -38,7 +38,7 @@ from .._validation import check_n_clusters, check_positive, check_seed
 from ..core.arrays import asarray_like, first_best, is_numpy, namespace, normalize_rows, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans
-from ..core.sparse import csr_parts, row_indices, row_sums, sum_entries, to_scipy, with_data
+from ..core.sparse import csr_parts, row_indices, sum_entries, to_scipy
 from ..errors import InputError, ignore_warnings, shown
 from .affinity import AffinityGraph
 from .coarsen import MIN_GAIN, Hierarchy, WeightedEdges, coarsen
@@ -118,8 +118,10 @@ class CommunitySearch:
     def bisect(self, labels: np.ndarray, gamma: float) -> np.ndarray:
         """Split every community l into 2l and 2l + 1, along its Fiedler vector and then by moves."""
         degrees, same = self.edges.degrees, labels[self.edges.rows] == labels[self.edges.columns]
-        inner = with_data(self.weights, np.where(same, self.weights.data, 0))
-        inner_degrees = row_sums(inner)
+        inner = self.weights.copy()
+        inner.data *= same
+        inner.eliminate_zeros()
+        inner_degrees = inner @ np.ones(self.edges.n)
         side = (self._fiedler_vectors(inner, inner_degrees + self.loops, labels) > 0).astype(float)
         volumes = self.sums(labels, degrees)[labels]
         for _ in range(BISECTION_ROUNDS):
@@ -138,7 +140,8 @@ class CommunitySearch:
         degrees = np.where(degrees > 0, degrees, 1)
         volumes = self.sums(labels, degrees)
         volumes = np.where(volumes > 0, volumes, 1)
-        walk = sp.diags_array(1 / degrees) @ (inner + sp.diags_array(self.loops))
+        inner = inner + sp.diags_array(self.loops) if self.loops.any() else inner
+        walk = sp.diags_array(1 / degrees) @ inner
         x = self.rng.standard_normal(self.edges.n)
         for _ in range(POWER_ITERATIONS):
             x -= (self.sums(labels, degrees * x) / volumes)[labels]
@@ -263,16 +266,16 @@ def _agglomerate(cohesions: np.ndarray, k: int) -> list[np.ndarray]:
         merged = gains[tries, i] + gains[tries, j]  # cohesion adds up over merged cells
         gains[tries, i] = gains[tries, :, i] = merged
         gains[tries, j] = gains[tries, :, j] = gains[tries, i, i] = -np.inf
-        labels[labels == j[:, None]] = np.repeat(i, (labels == j[:, None]).sum(axis=1))
+        labels = np.where(labels == j[:, None], i[:, None], labels)
     return [np.unique(one, return_inverse=True)[1] for one in labels]
 
 
 def _move_cells(labels: np.ndarray, cohesion: np.ndarray, k: int) -> np.ndarray:
     """Move cells one at a time, always the one that gains most, until none would gain."""
-    labels, cells = labels.copy(), np.arange(len(labels))
+    labels, cells, own = labels.copy(), np.arange(len(labels)), np.diagonal(cohesion)
     joint = cohesion @ np.eye(k)[labels]
     for _ in range(4 * len(labels)):
-        gains = joint - (joint[cells, labels] - np.diagonal(cohesion))[:, None]
+        gains = joint - (joint[cells, labels] - own)[:, None]
         gains[cells, labels] = 0
         cell, target = divmod(int(gains.argmax()), k)
         if gains[cell, target] <= 1e-12:

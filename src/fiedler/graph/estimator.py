@@ -70,7 +70,7 @@ class GraphEstimatorMixin(ProgressMixin):
     ) -> AffinityGraph:
         """Return the graph on ``X``, or ``X`` itself if it is a graph, and warn if it is disconnected.
 
-        Stores ``_fit_recipe`` and ``_fit_X``, which new points need. ``X`` is validated here, unless ``fit`` has
+        Stores the rows and the recipe, which new points need. ``X`` is validated here, unless ``fit`` has
         done so (``validated``). Constraints become edges of either sign, unless the recipe has learned from them.
         """
         if isinstance(X, AffinityGraph):
@@ -78,13 +78,17 @@ class GraphEstimatorMixin(ProgressMixin):
         elif not validated:
             X = check_data(X, estimator=self, min_samples=2)
         recipe = self._recipe()
-        graph, self._fit_recipe = build_affinity(recipe, X, self._labels_for(recipe, y), constraints)
-        self._fit_X = None if graph is X or is_precomputed(recipe) else X
+        graph, fitted_recipe = build_affinity(recipe, X, self._labels_for(recipe, y), constraints)
+        self._keep_rows(None if graph is X or is_precomputed(recipe) else X, fitted_recipe)
         if constraints is not None and (graph is X or not learns_from_constraints(recipe)):
             graph = add_constraints(graph, constraints)
         if self._warns_if_disconnected:
             warn_if_disconnected(graph)
         return graph
+
+    def _keep_rows(self, rows: Array | None, recipe: Any) -> None:
+        """Store the training rows, and the recipe of their graph."""
+        self._fit_X, self._fit_recipe = rows, recipe
 
     def _require_rows(self, X: Any) -> None:
         """Raise an error if ``X`` is a graph or an affinity matrix, for estimators that map rows."""
@@ -132,7 +136,6 @@ def warn_if_disconnected(graph: AffinityGraph) -> None:
         f"the graph has {n_components} connected components (sizes {shown}): each "
         "has its own zero eigenvalue, and no cluster can span two of them"
     )
-    problem = problem
     warn(
         problem,
         (

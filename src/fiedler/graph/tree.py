@@ -453,10 +453,10 @@ class _Sizes:
 
     def _sum_of_differences(self, size: int) -> int:
         """Compute Σ_j |c_j - size|, from the number and the sum of the sizes up to ``size``."""
-        count, total, position = 0, 0, size
+        count, total, position, counts, sums = 0, 0, size, self.counts, self.sums
         while position:
-            count += self.counts[position]
-            total += self.sums[position]
+            count += counts[position]
+            total += sums[position]
             position -= position & -position
         return size * count - total + (self.n_rows - total) - size * (self.n_clusters - count)
 

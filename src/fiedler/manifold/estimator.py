@@ -120,6 +120,14 @@ class ClusterResult(NamedTuple):
     model: ManifoldClustering
 
 
+class _Request(NamedTuple):
+    """What a partition must observe."""
+
+    supervision: PartialSupervision
+    bounds: SizeBounds | None  # on the sizes of clusters
+    outlier_share: float  # of the rows, which get no cluster
+
+
 def cluster(
     X: MatrixLike | AffinityGraph,
     n_clusters: int | Literal["auto"] = "auto",
@@ -381,15 +389,16 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         )
         weights = check_sample_weight(sample_weight, n_samples)
         bounds = self._check_sizes(weights, n_samples, supervision)
-        copies = None
+        request, copies = _Request(supervision, bounds, share), None
         if not (supervision.n_known or isinstance(X, AffinityGraph)) and self._graph_is_default():
             copies = self._find_copies(X, weights)
         if copies is None:
-            self._fit_rows(X, y, weights, bounds, supervision, share, rng)
+            self._fit_rows(X, y, weights, request, rng)
         else:
             merged = copies.total(weights) if weights is not None or copies.exist else None
-            bounds = None if bounds is None else bounds._replace(weights=copies.total(weights))
-            self._fit_rows(take_rows(X, copies.first), y, merged, bounds, supervision, share, rng)
+            if bounds is not None:
+                request = request._replace(bounds=bounds._replace(weights=copies.total(weights)))
+            self._fit_rows(take_rows(X, copies.first), y, merged, request, rng)
             self._restore_rows(copies, X)
         if supervision.labels is None:
             self._number_clusters()
@@ -400,6 +409,17 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _keep(self, **changes: Any) -> None:
         """Replace fields of the fitted state."""
         self._state = replace(self._state, **changes)
+
+    def _keep_rows(self, rows: Array | None, recipe: Any) -> None:
+        self._keep(rows=rows, recipe=recipe)
+
+    @property
+    def _fit_X(self) -> Any:  # type: ignore[override]
+        return self._state.rows
+
+    @property
+    def _fit_recipe(self) -> Any:
+        return self._state.recipe
 
     def _check_sizes(
         self, weights: np.ndarray | None, n_samples: int, supervision: PartialSupervision
@@ -446,7 +466,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             return
         self.graph_ = self.graph_.reorder(copies.nodes)
         self._take_results(copies.nodes)
-        self._fit_X = X if self._state.view is None else take_rows(self._fit_X, copies.nodes)
+        self._keep(rows=X if self._state.view is None else take_rows(self._state.rows, copies.nodes))
         if self._state.weights is not None:
             self._keep(weights=self._state.weights[copies.nodes])
 
@@ -475,44 +495,35 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self._keep(candidates=candidates)
 
     def _fit_rows(
-        self,
-        X: Any,
-        y: Any,
-        weights: np.ndarray | None,
-        bounds: SizeBounds | None,
-        supervision: PartialSupervision,
-        share: float,
-        rng: np.random.RandomState,
+        self, X: Any, y: Any, weights: np.ndarray | None, request: _Request, rng: np.random.RandomState
     ) -> None:
         """Cluster validated rows, or nodes of a graph, with weights, and label a share of them outliers."""
+        supervision, share = request.supervision, request.outlier_share
         self._keep(weights=None if weights is None else relative_weights(weights))
         search_graphs, edges = self._build_graphs(X, y, supervision)
         search_graphs = {size: weigh_graph(graph, self._state.weights) for size, graph in search_graphs.items()}
         graphs = {size: attractive_part(graph) for size, graph in search_graphs.items()}
-        self.evidence_ = self._count(graphs, supervision, bounds, rng) if self._n_clusters_is_auto() else None
+        self.evidence_ = self._count(graphs, request, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
         effort, low_dimensional = self._effort(supervision.n_known)
         max_searches = MAX_SEARCHES if effort is None else effort.max_searches
-        scorer, candidates, leader = self._find_candidates(
-            graphs, search_graphs, supervision, bounds, max_searches, rng
-        )
+        scorer, candidates, leader = self._find_candidates(graphs, search_graphs, request, max_searches, rng)
         graph, seed = list(graphs.values())[-1], int(rng.randint(2**31 - 1))
         if effort is None:
             chosen = self._choose_by_scores(scorer, candidates, leader, supervision, seed)
             self._store_choice(candidates, chosen)
-            self._set_memberships(chosen.labels, None, graph, supervision, bounds)
+            self._set_memberships(chosen.labels, None, graph, request)
             self._score_outliers(edges, share, supervision)
             return
         assert edges is not None
-        rows = View(ROWS, None, self._fit_X, edges, graph, list(search_graphs.values())[-1], self._state.weights)
+        rows = View(ROWS, None, self._state.rows, edges, graph, list(search_graphs.values())[-1], self._state.weights)
         comparer = Comparer(
             effort, self.n_clusters_, low_dimensional, seed, supervision.pairs, supervision.n_known, self.n_jobs
         )
         comparison = comparer.compare(rows, scorer, candidates, candidates.index(leader))
         self._store_choice(comparison.candidates, comparison.chosen, comparison.n_compared)
-        self._fit_X = comparison.view.rows
-        self._keep(view=comparison.view.transformer)
-        self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision, bounds)
+        self._keep(rows=comparison.view.rows, view=comparison.view.transformer)
+        self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, request)
         self._score_outliers(comparison.view.edges, share, supervision)
 
     def _build_graphs(self, X: Any, y: Any, supervision: PartialSupervision) -> tuple[Graphs, Edges | None]:
@@ -525,7 +536,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         check_rows_differ(X)
         sizes = sorted({min(size, X.shape[0] - 1) for size in GRAPH_SIZES})
         recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
-        self._fit_X, self._fit_recipe = X, recipe
+        self._keep_rows(X, recipe)
         edges, graphs = nested_graphs(recipe, X, sizes)
         if supervision.pairs is not None:
             graphs = [add_constraints(graph, supervision.pairs) for graph in graphs]
@@ -534,14 +545,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _n_clusters_is_auto(self) -> bool:
         return isinstance(self.n_clusters, str) and self.n_clusters == "auto"
 
-    def _count(
-        self,
-        graphs: Graphs,
-        supervision: PartialSupervision,
-        bounds: SizeBounds | None,
-        rng: np.random.RandomState,
-    ) -> NClustersChoice:
+    def _count(self, graphs: Graphs, request: _Request, rng: np.random.RandomState) -> NClustersChoice:
         """Choose the number of clusters within the bounds, at least the number of classes in given labels."""
+        supervision, bounds, _ = request
         min_clusters = max(2, supervision.n_classes)
         max_clusters = max(check_int(self.max_clusters, "max_clusters", minimum=2), min_clusters)
         may_be_one = self._graph_is_default() and not supervision.n_known
@@ -559,32 +565,27 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             lambda rows: self._subset_graph(rows, densest),
             random_state=rng,
             n_jobs=self.n_jobs,
-            rows=self._fit_X if may_be_one else None,
+            rows=self._state.rows if may_be_one else None,
             weights=self._state.weights,
         )
 
     def _subset_graph(self, rows: np.ndarray, graph: AffinityGraph) -> AffinityGraph:
         """Return the graph of some rows alone: built anew where possible, else induced."""
-        recipe = self._fit_recipe
-        if self._fit_X is None or not isinstance(recipe, KNNGraph) or recipe.n_neighbors >= len(rows):
+        recipe = self._state.recipe
+        if self._state.rows is None or not isinstance(recipe, KNNGraph) or recipe.n_neighbors >= len(rows):
             return subgraph(graph, rows)
         weights = None if self._state.weights is None else self._state.weights[rows]
-        return weigh_graph(attractive_part(recipe._build(take_rows(self._fit_X, rows))), weights)
+        return weigh_graph(attractive_part(recipe._build(take_rows(self._state.rows, rows))), weights)
 
     def _find_candidates(
-        self,
-        graphs: Graphs,
-        search_graphs: Graphs,
-        supervision: PartialSupervision,
-        bounds: SizeBounds | None,
-        max_searches: int,
-        rng: np.random.RandomState,
+        self, graphs: Graphs, search_graphs: Graphs, request: _Request, max_searches: int, rng: np.random.RandomState
     ) -> tuple[PartitionScorer, list[Candidate], Candidate]:
         """Return the scorer, communities and mixtures, and the communities that lead."""
+        supervision, bounds, _ = request
         n_clusters, n_known = self.n_clusters_, supervision.n_known
-        reason = reason_against_mixtures(self._fit_X, n_clusters)
+        reason = reason_against_mixtures(self._state.rows, n_clusters)
         self._keep(no_mixture_reason=reason)
-        X = self._fit_X if reason is None else None
+        X = self._state.rows if reason is None else None
         agreement = supervision.agreement if n_known else None
         scorer = PartitionScorer(graphs, n_clusters, X, agreement, self._state.weights, bounds)
         starts = supervision.spread(list(graphs.values())[-1], n_clusters)
@@ -624,7 +625,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         Nothing is compared with ``effort='fast'``, on a graph alone, for one cluster, for few rows, also per cluster of
         a sample, and where known labels or pairs refer to more rows than a sample has.
         """
-        effort, X = EFFORTS[self.effort], self._fit_X
+        effort, X = EFFORTS[self.effort], self._state.rows
         if effort is None or not self._graph_is_default() or X is None or self.n_clusters_ == 1:
             return None, True
         low_dimensional = is_low_dimensional(X)
@@ -640,15 +641,15 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self.view_, self.consensus_ = chosen.view, None if n_compared is None else chosen.consensus
 
     def _set_memberships(
-        self,
-        labels: np.ndarray,
-        votes: np.ndarray | None,
-        graph: AffinityGraph,
-        supervision: PartialSupervision,
-        bounds: SizeBounds | None = None,
+        self, labels: np.ndarray, votes: np.ndarray | None, graph: AffinityGraph, request: _Request
     ) -> None:
         """Compute memberships and labels; the clusters are numbered as the known labels are."""
-        reference = csr_parts(graph.weights)[0] if self._fit_X is None or sp.issparse(self._fit_X) else self._fit_X
+        supervision, bounds, _ = request
+        reference = (
+            csr_parts(graph.weights)[0]
+            if self._state.rows is None or sp.issparse(self._state.rows)
+            else self._state.rows
+        )
         numbering = supervision.numbering(labels, self.n_clusters_)
         options: dict[str, Any] = {}
         if votes is not None:
@@ -709,7 +710,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         xp = namespace(F)
         sums = asarray_like(to_numpy(degrees), F, dtype=F.dtype)[:, None]
         mean = matmul(W, F) / xp.where(sums > 0, sums, 1)
-        return replace_coincident_rows(mean, F, W, to_numpy(degrees) == 0, X, self._fit_X)
+        return replace_coincident_rows(mean, F, W, to_numpy(degrees) == 0, X, self._state.rows)
 
     @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
@@ -775,7 +776,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _links_to(self, X: MatrixLike, F: Array) -> tuple[Sparse, Array]:
         """Return the weights from new points to the different rows, by their weights, and the points."""
         X, graph = self._check_new_points(X), self.graph_ if self._state.graph is None else self._state.graph
-        W = link_weights(F, self._fit_recipe, X, self._fit_X, graph)
+        W = link_weights(F, self._state.recipe, X, self._state.rows, graph)
         if self._state.weights is None:
             return W, X
         data = csr_parts(W)[0] if is_sparse(W) else W
@@ -785,10 +786,10 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _check_new_points(self, X: MatrixLike) -> Array:
         """Validate new points, encode or complete those of a table, and transform them to the chosen view."""
         encoder = self._encoder_for(X)
-        if self._fit_X is None or (encoder is None and self._state.view is None):
+        if self._state.rows is None or (encoder is None and self._state.view is None):
             return super()._check_new_points(X)
         if encoder is not None:
-            X = convert_rows(check_data(encoder.transform(X)), self._fit_X)
+            X = convert_rows(check_data(encoder.transform(X)), self._state.rows)
         else:
             X = check_data(X, estimator=self, reset=False)
         return X if self._state.view is None else self._state.view._embed(X)

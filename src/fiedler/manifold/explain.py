@@ -343,7 +343,6 @@ class ExplainMixin:
     labels_: Array
     memberships_: Array
     graph_: AffinityGraph
-    _fit_X: Array | None
     _state: FittedState
     _links_to: Callable[[Any, Array], tuple[Sparse, Array]]
     predict_proba: Callable[[Any], Array]
@@ -430,9 +429,9 @@ class ExplainMixin:
                 else check_data(X)[[row]]
             )
             return _first_row(entries_of(profiles, one))
-        if self._state.profiles is not None or self._fit_X is None or self._state.view is not None:
+        if self._state.profiles is not None or self._state.rows is None or self._state.view is not None:
             return None
-        return _first_row(self._fit_X[[row if self._state.copies is None else int(self._state.copies.nodes[row])]])
+        return _first_row(self._state.rows[[row if self._state.copies is None else int(self._state.copies.nodes[row])]])
 
     def _weights_of_rows(self) -> np.ndarray | None:
         """Return the weights of all rows of the fit; None if they are equal, or if copies of rows have them."""
@@ -440,9 +439,9 @@ class ExplainMixin:
 
     def _rows_of_fit(self) -> Any:
         """Return all rows of the fit in the chosen view, also equal ones; None for a graph."""
-        if self._fit_X is None:
+        if self._state.rows is None:
             return None
-        rows = self._fit_X if sp.issparse(self._fit_X) else to_numpy(self._fit_X)
+        rows = self._state.rows if sp.issparse(self._state.rows) else to_numpy(self._state.rows)
         return rows if self._state.copies is None else rows[self._state.copies.nodes]
 
     def _explain_new_row(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,10 @@ class Landmarks(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FittedState:
-    """What a fitted model keeps besides its public attributes, and the rows and recipe of its graph."""
+    """What a fitted model keeps besides its public attributes."""
 
+    rows: Any = None  # of the graph, in the chosen view; None for a given graph
+    recipe: Any = None  # of the graph, which places new points in it
     candidates: Sequence[Candidate] = ()  # the partitions of ``candidates_``, with their labels
     n_compared: int | None = None  # rows on which methods and views were compared
     no_mixture_reason: str | None = None  # the reason for which LapGMM took no part

@@ -396,8 +396,6 @@ class UpdateMixin:
     candidates_: dict[str, list[Any]]
     outliers: float | None
     random_state: Any
-    _fit_X: Array
-    _fit_recipe: Any
     _state: FittedState
     _keep: Callable[..., None]
 
@@ -447,13 +445,13 @@ class UpdateMixin:
         X_new = model._check_new_points(given)
         before = to_numpy(self.labels_)
         with report_progress(model), restore_on_failure(self):
-            fresh, copies = self._rows_by_node().join(self._fit_X, X_new)
+            fresh, copies = self._rows_by_node().join(self._state.rows, X_new)
             clustering = grow_clustering(
-                self._fit_recipe,
+                self._state.recipe,
                 self.graph_ if self._state.graph is None else self._state.graph,
-                self._fit_X,
+                self._state.rows,
                 take_rows(X_new, fresh),
-                take_rows(self.memberships_, copies.first[: self._fit_X.shape[0]]),
+                take_rows(self.memberships_, copies.first[: self._state.rows.shape[0]]),
                 copies,
                 len(before),
                 rng if chosen.family == COMMUNITIES and chosen.view == ROWS else None,
@@ -476,10 +474,10 @@ class UpdateMixin:
         reasons = {
             "was fitted in blocks": self._state.landmarks is not None,
             "was fitted with known labels or pairs": not np.isnan(chosen.agreement),
-            "was fitted to a given graph": self._fit_X is None or not model._graph_is_default(),
+            "was fitted to a given graph": self._state.rows is None or not model._graph_is_default(),
             "has bounds on the sizes of clusters": model.min_cluster_size or model.max_cluster_size,
-            f"has fewer than {DEFAULT_NEIGHBORS + 1} different rows": self._fit_X is not None
-            and self._fit_X.shape[0] <= DEFAULT_NEIGHBORS,
+            f"has fewer than {DEFAULT_NEIGHBORS + 1} different rows": self._state.rows is not None
+            and self._state.rows.shape[0] <= DEFAULT_NEIGHBORS,
         }
         reason = next((reason for reason, holds in reasons.items() if holds), None)
         if reason is None:
@@ -505,12 +503,12 @@ class UpdateMixin:
     def _store_update(self, clustering: GrownClustering, copies: CopiedRows) -> None:
         """Store the clusters of old and new rows."""
         model, Q, grown = cast("Any", self), clustering.memberships, clustering.grown
-        first = copies.first[: self._fit_X.shape[0]]  # the old nodes
+        first = copies.first[: self._state.rows.shape[0]]  # the old nodes
         before, agreement = to_numpy(self.memberships_)[first].argmax(axis=1), self.row_agreement_
         self.memberships_, self.labels_ = Q, asarray_like(clustering.labels, Q, dtype=self.labels_.dtype)
         self.n_clusters_ = int(Q.shape[1])
-        self.graph_, self._fit_X = grown.graph, grown.rows
-        self._keep(copies=None, graph=None, weights=relative_weights(copies.total()))
+        self.graph_ = grown.graph
+        self._keep(rows=grown.rows, copies=None, graph=None, weights=relative_weights(copies.total()))
         if agreement is not None:
             agreement = np.concatenate([agreement[first], agreement[first][clustering.sources]])
             moved = np.flatnonzero(clustering.labels[: len(first)] != before)

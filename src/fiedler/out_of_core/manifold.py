@@ -301,14 +301,13 @@ class _Fit:
         drawn, numbers = numbers, add_rare_clusters(rows, result, numbers, model.n_clusters_)
         if len(numbers) > len(drawn):
             landmarks = choice.graph.cells.rows.select(numbers, "landmark-rows")
-        model._fit_X = landmarks
-        model._fit_recipe = self_tuned(min(GRAPH_SIZES[-1], landmarks.shape[0] - 1))
-        model.graph_ = clone(model._fit_recipe).set_params(method=search_method(landmarks))._build(landmarks)
+        recipe = self_tuned(min(GRAPH_SIZES[-1], landmarks.shape[0] - 1))
+        model.graph_ = clone(recipe).set_params(method=search_method(landmarks))._build(landmarks)
         names = ("memberships", "agreement") if has_votes else ("memberships",)
         memberships, *agreement = select_values(self.run, "landmarks", result, names, numbers, rows.starts)
         is_drawn = np.isin(numbers, drawn)
         kept = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None, is_drawn)
-        model._keep(view=choice.view, landmarks=kept)
+        model._keep(rows=landmarks, recipe=recipe, view=choice.view, landmarks=kept)
 
 
 def _build_graph(rows: RowBlocks, sample: Array, prefix: str, seed: int) -> GraphBlocks:
@@ -510,9 +509,9 @@ def on_landmarks(model: ManifoldClustering, max_rows: int | None = None) -> Land
     chosen = np.flatnonzero(landmarks.is_drawn)
     if max_rows is not None and len(chosen) > check_int(max_rows, "max_rows", minimum=2):
         chosen = np.sort(np.random.RandomState(0).permutation(chosen)[:max_rows])
-    sampled, rows = copy(model), take_rows(model._fit_X, chosen)
-    sampled._keep(landmarks=None)
-    sampled._fit_X, sampled.graph_ = rows, model._fit_recipe._build(rows)
+    sampled, rows = copy(model), take_rows(model._state.rows, chosen)
+    sampled._keep(rows=rows, landmarks=None)
+    sampled.graph_ = model._state.recipe._build(rows)
     sampled.memberships_ = landmarks.memberships[chosen]
     sampled.labels_ = sampled.memberships_.argmax(axis=1)
     sampled.row_agreement_ = None if landmarks.agreement is None else landmarks.agreement[chosen]
