@@ -1,13 +1,12 @@
 """Compare ManifoldClustering with other methods on the same rows, without labels.
 
     FIEDLER_DATA=... python benchmarks/quality_manifold.py compare [--data ...] [--seeds 5] [--models ...]
-    FIEDLER_DATA=... python benchmarks/quality_manifold.py number | soft | new | known
+    FIEDLER_DATA=... python benchmarks/quality_manifold.py soft | new | known
 
 =========  ===========================================================================================================
 compare    accuracy and NMI for known K; UMAP (10 dimensions, 20 neighbours, min_dist 0) + GMM; Leiden on the binary
            graph of 15 neighbours, with a resolution that gives K communities; scikit-learn's SpectralClustering and
            HDBSCAN (without K; noise counts as a cluster)
-number     the number of clusters chosen by n_clusters='auto', on data sets of fewer than 15 classes
 soft       calibration error of the memberships, after matching clusters to classes
 new        ``predict`` on 20 % of the rows after a fit on the others, compared with a fit on all rows
 known      accuracy with one label per class, and with fifty pairs
@@ -15,8 +14,7 @@ known      accuracy with one label per class, and with fifty pairs
 
 Rows are preprocessed as in quality_mixture.py: images are scaled to unit length, measurements standardised, texts
 weighted by tf-idf. UMAP, Leiden and igraph are optional (pip install umap-learn leidenalg); without them, choose other
-methods by --models. Results are appended to out/manifold.jsonl; ``compare`` and ``number`` skip those that are already
-there.
+methods by --models. Results are appended to out/manifold.jsonl; ``compare`` skips those that are already there.
 """
 
 from __future__ import annotations
@@ -243,33 +241,6 @@ def print_calibration(options):
     print(markdown_table(table))
 
 
-def choose_n_clusters(options):
-    """Choose the number of clusters on every data set."""
-    done = {row["data"] for row in read_records("number")}
-    for name in options.data:
-        X, y = load_rows(name)
-        k = len(np.unique(y))
-        if name in done or k >= 15:
-            continue
-        start = time.perf_counter()
-        model = ManifoldClustering("auto", random_state=0).fit(X)
-        evidence = model.evidence_
-        add_record(
-            table="number",
-            data=name,
-            classes=k,
-            chosen=model.n_clusters_,
-            eigengap=evidence.candidates[int(np.argmax(evidence.gaps))],
-            modularity=evidence.candidates[int(np.argmax(evidence.modularity))],
-            seconds=time.perf_counter() - start,
-        )
-    records = [row for row in read_records("number") if row["data"] in options.data]
-    rules = ("chosen", "eigengap", "modularity")
-    print(markdown_table([{key: row[key] for key in ("data", "classes", *rules)} for row in records]))
-    n_close = {rule: sum(abs(row[rule] - row["classes"]) <= 1 for row in records) for rule in rules}
-    print(f"within one of the number of classes, of {len(records)} data sets: {n_close}")
-
-
 def predict_new_rows(options):
     """Predict held-out rows, and compare with a fit on all rows."""
     for name in options.data:
@@ -316,7 +287,6 @@ def compare_supervision(options):
 
 TABLES = {
     "compare": compare_models,
-    "number": choose_n_clusters,
     "soft": print_calibration,
     "new": predict_new_rows,
     "known": compare_supervision,

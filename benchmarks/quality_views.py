@@ -2,7 +2,6 @@
 
     FIEDLER_DATA=... python benchmarks/quality_views.py views [--data ...]     # the table of docs/views.md
     FIEDLER_DATA=... python benchmarks/quality_views.py linkage                # the tables of docs/hierarchy.md
-    FIEDLER_DATA=... python benchmarks/quality_views.py one                    # clusterability, docs/notes_manifold.md
 
 Adjusted Rand index for the known number of classes, one seed. Views are compared on the data sets of
 quality_manifold.py, linkages on those of up to 2,000 rows and on the benchmark suite of Gagolewski (suite_v1.npz), rows
@@ -15,7 +14,6 @@ import argparse
 import os
 import warnings
 from collections import defaultdict
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +26,6 @@ from fiedler.core.arrays import to_numpy
 from fiedler.graph import communities
 from fiedler.graph.recipes import default_recipe
 from fiedler.graph.tree import LENGTHS, cut_tree, genie_merges, spanning_tree
-from fiedler.manifold.n_clusters import MIN_CLUSTERABILITY, clusterability
 from fiedler.metrics import adjusted_rand_index
 
 MAX_LINKAGE_ROWS = 2000
@@ -99,28 +96,7 @@ def compare_linkages(options):
         print(f"{title}, {len(sets)} sets\n\n{markdown_table(rows)}\n", flush=True)
 
 
-SHAPES = {
-    "uniform": lambda rng, size: rng.uniform(size=size),
-    "Gaussian": lambda rng, size: rng.normal(size=size),
-    "exponential": lambda rng, size: rng.exponential(size=size),
-}
-
-
-def measure_clusterability(options):
-    """Print the clusterability of rows without clusters, over twenty seeds, and of all data sets."""
-    table = []
-    for (name, draw), n, d in product(SHAPES.items(), (100, 300, 1000), (2, 10, 50)):
-        seeds = map(np.random.RandomState, range(20))
-        values = [clusterability(draw(rng, (n, d)), rng) for rng in seeds]
-        n_above = sum(value > MIN_CLUSTERABILITY for value in values)
-        table.append({"shape": name, "rows": n, "columns": d, "largest": max(values), "several clusters": n_above})
-    print(markdown_table(table), flush=True)
-    own = [(name, load_rows(name)[0]) for name in options.data]
-    for name, X, *_ in [*own, *load_suite()]:
-        print(f"{name}: {clusterability(X, np.random.RandomState(0)):.2f}", flush=True)
-
-
-TABLES = {"views": compare_views, "linkage": compare_linkages, "one": measure_clusterability}
+TABLES = {"views": compare_views, "linkage": compare_linkages}
 
 
 def main():

@@ -75,9 +75,9 @@ def test_rows_without_structure_are_one_cluster_unless_pairs_separate_them(run_f
 
     plain, paired = run_fiedler(*common), run_fiedler(*common, "--pairs", tmp_path / "pairs.csv")
 
-    assert plain.out.startswith("1 cluster, by clusterability"), plain.err
+    assert plain.out.startswith("No clusters found; give n_clusters to split the rows anyway."), plain.err
     assert paired.code == 0, paired.err
-    assert not paired.out.startswith("1 cluster")
+    assert re.match(r"\d+ clusters", paired.out)
 
 
 @pytest.mark.parametrize("effort", ["fast", "default"])
@@ -157,16 +157,32 @@ def test_methods_come_from_the_registry(run_fiedler, table, tmp_path, monkeypatc
     assert third["AC"] < 0.5
 
 
-def test_auto_chooses_the_number_of_clusters_and_shows_the_evidence(run_fiedler, table, tmp_path):
+def test_auto_chooses_the_number_of_clusters_and_says_how_strong_the_evidence_is(run_fiedler, table, tmp_path):
     result = run_fiedler("cluster", table, "-k", "auto", "--id", "name", "--drop", "class", "--out", tmp_path)
     by_gmm = run_fiedler(
         "cluster", table, "-k", "auto", "--method", "gmm", "--id", "name", "--drop", "class", "--out", tmp_path
     )
 
     for run in (result, by_gmm):
-        assert re.match(r"\d clusters, by stability", run.out), run.err
-        assert "modularity" in run.out
-        assert json.loads((tmp_path / "summary.json").read_text())["evidence"]
+        assert re.match(r"\d clusters.*: the evidence for \d is (strong|moderate|weak)\.", run.out), run.err
+        assert "modularity" not in run.out  # the table is for those who ask
+        assert json.loads((tmp_path / "summary.json").read_text())["evidence"]["score"]
+
+
+def test_the_number_of_clusters_can_be_limited(run_fiedler, tmp_path, fixed_rng):
+    X = np.repeat(20 * np.eye(6), 25, axis=0) + fixed_rng.normal(size=(150, 6))
+    np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="a,b,c,d,e,f", comments="")
+    command = ("cluster", tmp_path / "rows.csv", "--effort", "fast", "--force", "--out", tmp_path / "out", "--json")
+
+    free, limited = run_fiedler(*command), run_fiedler(*command, "--max-clusters", 4)
+    other_method = run_fiedler(*command, "--max-clusters", 4, "--method", "gmm")
+
+    assert json.loads(free.out)["n_clusters"] == 6
+    assert json.loads(limited.out)["n_clusters"] == 4
+    assert "--max-clusters 4 is the largest number of clusters, and it was chosen" in limited.err
+    assert "largest number" not in free.err
+    assert other_method.code == 1
+    assert "--method gmm does not take --max-clusters; use --method auto" in other_method.err
 
 
 @pytest.mark.parametrize("joined", [(0, 1), (1, 2)])

@@ -95,7 +95,7 @@ def folder(template, tmp_path, monkeypatch):
 @pytest.fixture
 def computed_once(monkeypatch):
     """Compute a fit and its summary once, since only files matter here."""
-    for module, names in ((cluster, ("fit", "_summarize")), (update, ("_summarize",))):
+    for module, names in ((cluster.fitting, ("fit",)), (cluster, ("_summarize",)), (update, ("_summarize",))):
         for name in names:
             monkeypatch.setattr(module, name, _remember(getattr(module, name)))
 

@@ -401,8 +401,8 @@ def test_number_of_clusters_is_estimated(blobs):
     assert clustering_accuracy(blobs[1], model.labels_) == 1
     evidence = model.evidence_
     assert evidence.candidates == [2, 3, 4, 5, 6]
-    assert len(evidence.gaps) == len(evidence.stability) == len(evidence.modularity) == 5
-    assert "3 clusters, by stability, then eigengap" in model.report()
+    assert len(evidence.score) == len(evidence.stability) == len(evidence.modularity) == len(evidence.valley) == 5
+    assert model.report().startswith("3 clusters, separated by gaps.")
 
 
 def test_known_labels_raise_the_number_of_clusters(blobs):

@@ -410,8 +410,8 @@ def test_explanations_know_copies(with_copies):
 
 
 def test_equal_rows_that_were_not_merged_stay_nodes_of_their_own():
-    X = np.repeat([[0.0, 0], [5, 5], [9, 0]], 10, axis=0)  # as many different rows as clusters
-    model = fit(X, 3)
+    X = np.repeat([[0.0, 0], [5, 5], [9, 0]], 10, axis=0)  # fewer different rows than clusters
+    model = fit(X, 4)
 
     result = model.update(X[:1])
 

@@ -144,35 +144,37 @@ def test_invalid_histories_raise_an_error(values, message):
 
 
 def test_evidence_is_drawn_with_the_chosen_number_highlighted():
-    choice = NClustersChoice(3, "stability", [2, 3, 5], [0.1, 0.5, 0.2], [1.0, 0.9, 0.4], [0.0, 0.1, 0.1])
+    choice = NClustersChoice(3, "score", [2, 3, 5], [1.0, 0.9, 0.4], [0.0, 0.1, 0.1], score=[0.1, 0.5, 0.2])
     display = EvidenceDisplay.from_choice(choice)
 
     line = display.line_.lines[0]
     assert_array_equal(line.get_xdata(), choice.candidates)
     assert_array_equal(line.get_ydata(), choice.stability)
-    assert [bar.get_height() for bar in display.bars_] == choice.gaps
+    assert [bar.get_height() for bar in display.bars_] == choice.score
     assert_allclose([bar.get_x() + bar.get_width() / 2 for bar in display.bars_], choice.candidates)
     shades = [bar.get_facecolor()[:3] for bar in display.bars_]
     assert_allclose(shades, [to_rgba(shade)[:3] for shade in (MIDDLE, SECONDARY, MIDDLE)])  # the chosen one in colour
-    assert display.gap_ax_ is not display.ax_
-    assert display.ax_.get_title() == "3 clusters, by stability"
+    assert display.score_ax_ is not display.ax_
+    assert display.score_ax_.get_ylabel() == "score"
+    assert display.ax_.get_title() == "3 clusters"
 
 
 def test_one_kind_of_evidence_is_enough(blobs):
-    display = EvidenceDisplay.from_choice(NClustersChoice(3, "eigengap", [2, 3], [0.1, 0.3]))
+    display = EvidenceDisplay.from_choice(NClustersChoice(3, "score", [2, 3], score=[0.1, 0.3]))
     assert display.line_ is None
-    assert display.gap_ax_ is display.ax_
-    stability = EvidenceDisplay.from_choice(NClustersChoice(2, "stability", [2, 3], None, [1.0, 0.5], [0.0, 0.1]))
+    assert display.score_ax_ is display.ax_
+    stability = EvidenceDisplay.from_choice(NClustersChoice(2, "score", [2, 3], [1.0, 0.5], [0.0, 0.1]))
     assert stability.bars_ is None
-    with pytest.raises(ValueError, match="no evidence to draw: 2 clusters, by lack of choice"):
-        EvidenceDisplay.from_choice(NClustersChoice(2, "lack of choice", [2], None))
+    assert stability.score_ax_ is None
+    with pytest.raises(ValueError, match=r"no evidence to draw: 2 clusters, the only candidate\."):
+        EvidenceDisplay.from_choice(NClustersChoice(2, "the only candidate", [2]))
 
 
 def test_evidence_of_a_model_that_chose_the_number_of_clusters(blobs):
     model = ManifoldClustering(3, random_state=0).fit(blobs[0])
     with pytest.raises(ValueError, match="ManifoldClustering did not choose the number of clusters; fit"):
         EvidenceDisplay.from_estimator(model)
-    model.evidence_ = NClustersChoice(3, "eigengap", [2, 3], [0.1, 0.2])  # as after fit with n_clusters="auto"
+    model.evidence_ = NClustersChoice(3, "score", [2, 3], score=[0.1, 0.2])  # as after fit with n_clusters="auto"
 
     assert EvidenceDisplay.from_estimator(model).choice is model.evidence_
 

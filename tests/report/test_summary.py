@@ -311,15 +311,16 @@ def test_the_evidence_for_the_number_of_clusters_is_included(auto_model):
 
     assert summary["evidence"]["candidates"] == [2, 3, 4]
     assert summary["evidence"]["n_clusters"] == model.n_clusters_ == 3
-    assert summary["evidence"]["stability"] == model.evidence_.stability
+    for name in ("stability", "modularity", "valley", "score"):
+        assert summary["evidence"][name] == getattr(model.evidence_, name)
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
 def test_given_evidence_replaces_that_of_the_model(auto_model, five):
     model, _ = auto_model
-    evidence = NClustersChoice(2, "eigengap", [2, 3], gaps=[0.3, np.nan])
+    evidence = NClustersChoice(2, "score", [2, 3], valley=[0.3, np.nan])
 
-    assert summarize(five[1], five[0], evidence=evidence)["evidence"]["gaps"] == [0.3, None]
+    assert summarize(five[1], five[0], evidence=evidence)["evidence"]["valley"] == [0.3, None]
     replaced = summarize(model, np.zeros((90, 2)), layout=np.zeros((90, 2)), evidence=evidence)["evidence"]
     assert (replaced["n_clusters"], replaced["candidates"]) == (2, [2, 3])
     assert summarize(fitted([0, 1], evidence_={0.1: "about something else"}), np.eye(2))["evidence"] is None

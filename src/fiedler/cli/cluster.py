@@ -83,6 +83,10 @@ def cluster(
     max_cluster_size: Annotated[
         int | None, typer.Option(metavar="N", help="The largest number of rows of a cluster, with --method auto.")
     ] = None,
+    max_clusters: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="The largest number of clusters that --method auto may choose; default: any."),
+    ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Write the whole table with cluster and confidence, to table.csv, as well.")
     ] = False,
@@ -109,7 +113,10 @@ def cluster(
         check_options(memory, method=method != "auto", append=append, **keywords, pairs=pairs, **options)
         with blocks_client(output, workdir, memory, scheduler):
             is_local = scheduler is None
-            cluster_blocks(output, source, n_clusters, folder, drop, scale, seed=seed, effort=effort, is_local=is_local)
+            cluster_blocks(
+                output, source, n_clusters, folder, drop, scale, seed=seed, effort=effort, max_clusters=max_clusters,
+                is_local=is_local,
+            )  # fmt: skip
         return
     data, prepared = fitting.read_rows(output, source, reading, scale, n_clusters, [method], append=append)
     if method == "auto" and data.kind != "graph":  # others have no model of their cost
@@ -119,6 +126,7 @@ def cluster(
         if cost.seconds >= ANNOUNCED_SECONDS:
             duration, peak = format_seconds(cost.seconds), format_bytes(cost.peak_bytes)
             output.note(f"clustering {cost.n_rows} rows will take about {duration} and up to {peak} of memory")
+    options["max_clusters"] = max_clusters
     with output.working(f"clustering {data.n_rows} rows"):
         fitted = fitting.fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs, **options)
     if data.is_partially_labeled:
@@ -213,7 +221,7 @@ def _columns(data: Input, fitted: FittedClustering) -> dict[str, Any]:
 def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, folder: Path) -> list[str | Table]:
     """Return the plan of a table, and the result, as text and tables for the terminal."""
     parts: list[str | Table] = [] if data.encoder is None else [f"{data.encoder.plan_}\n"]
-    parts += [] if fitted.evidence is None else [f"{fitted.evidence}\n"]
+    parts += [] if fitted.evidence is None else [f"{fitted.evidence.sentence}\n"]
     clusters = [row for row in result["clusters"] if row["size"]]
     count = "1 cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
     title = f"{result['rows']} rows in {count}, by {result['method']}, in {fitted.seconds:.1f} s"
@@ -345,6 +353,7 @@ def cluster_blocks(
     *,
     seed: int,
     effort: str,
+    max_clusters: int | None,
     is_local: bool,
 ) -> None:
     """Cluster a file in blocks; write Parquet parts, the model, and a summary and report of a sample."""
@@ -358,7 +367,9 @@ def cluster_blocks(
         output.note(f"clustering {n_rows} rows will take about {seconds_needed} and {disk} of disk")
     with output.working(f"clustering {source} in {data.rows.numblocks[0]} blocks"):
         started = time.perf_counter()
-        clusterer = ManifoldClustering(n_clusters, effort=effort, random_state=seed)  # type: ignore[arg-type]
+        clusterer = ManifoldClustering(
+            n_clusters, max_clusters=max_clusters, effort=effort, random_state=seed  # type: ignore[arg-type]
+        )  # fmt: skip
         clusterer.fit(data.rows)
         seconds = time.perf_counter() - started
     with output.working("writing the report"), results.atomic_folder(folder) as draft:
@@ -436,7 +447,7 @@ def compare(
     evidence, rows = None, []
     if n_clusters == "auto":
         with output.working("choosing the number of clusters"):
-            n_clusters, evidence = fitting.choose_number(prepared, data.weights, seed=seed)
+            n_clusters, evidence = fitting.choose_number(prepared, data.weights)
     with output.working("building the graph"):
         scorer = UnsupervisedScorer(prepared.rows, seed, data.weights)
     for i, name in enumerate(names, start=1):
@@ -455,7 +466,7 @@ def compare(
     cells = [[_format(row.get(column)) for column in shown] for row in rows]
     output.result(
         {"rows": data.n_rows, "skipped": list(data.skipped), "methods": rows, "evidence": jsonable(evidence)},
-        *([] if evidence is None else [f"{evidence}\n"]),
+        *([] if evidence is None else [f"{evidence.sentence}\n"]),
         make_table(f"{data.n_rows} rows", *(COLUMN_TITLES.get(name, name) for name in shown), rows=cells),
         *(f"{row['method']} failed: {row['failed']}" for row in rows if "failed" in row),
         *([] if out is None else [f"written to {out}"]),

@@ -26,7 +26,7 @@ from ..graph.constraints import PairwiseConstraints
 from ..io import Input, read_input
 from ..io.record import number_rows
 from ..manifold import FitCost, choose_n_clusters, estimate
-from ..manifold.n_clusters import DEFAULT_CANDIDATES
+from ..manifold.n_clusters import default_candidates
 from ..metrics import score_table
 from ..table.completion import completer_of
 from ..text import DocumentVectorizer
@@ -246,7 +246,7 @@ def fit(
     classes = (data.class_names or []) if data.is_partially_labeled else []
     if n_clusters == "auto" and method != "auto":
         at_least = max(2, len(classes)) if supervision.keys() - {"sample_weight"} else 1
-        n_clusters, evidence = choose_number(prepared, data.weights, seed=seed, at_least=at_least)
+        n_clusters, evidence = choose_number(prepared, data.weights, at_least)
         n_clusters = max(n_clusters, len(classes))
     clusterer = make_clusterer(method, n_clusters, prepared.rows, seed, effort, **options)
     clusterer.fit(prepared.rows, **supervision)
@@ -335,12 +335,12 @@ def _check_pairs_match_labels(pairs: PairwiseConstraints, data: Input) -> None:
             raise InputError(problem, "correct one of them", code="pairs_contradict_labels")
 
 
-def choose_number(
-    prepared: PreparedRows, weights: np.ndarray | None = None, *, seed: int = 0, at_least: int = 1
-) -> tuple[int, Any]:
+def choose_number(prepared: PreparedRows, weights: np.ndarray | None = None, at_least: int = 1) -> tuple[int, Any]:
     """Choose the number of clusters as ManifoldClustering does; return it and the evidence."""
-    candidates = [k for k in DEFAULT_CANDIDATES if k >= at_least] or [at_least]
-    choice = choose_n_clusters(prepared.rows, candidates, sample_weight=weights, random_state=seed)
+    n_rows = prepared.rows.n_nodes if isinstance(prepared.rows, AffinityGraph) else prepared.rows.shape[0]
+    possible = default_candidates(n_rows)
+    candidates = None if at_least == 1 else [k for k in possible if k >= at_least] or [at_least]
+    choice = choose_n_clusters(prepared.rows, candidates, sample_weight=weights)
     return choice.n_clusters, choice
 
 

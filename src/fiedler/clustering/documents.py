@@ -219,7 +219,16 @@ class LPIClustering(
         return self
 
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of each document."""
+        """Return the cluster of each document.
+
+        Parameters
+        ----------
+        X : CSR matrix or array of shape (m, n_terms), or texts as in `fit`
+
+        Returns
+        -------
+        labels : array of shape (m,)
+        """
         coordinates = self._embed(X)
         if self._soft:
             return self.mixture_.predict(coordinates)
@@ -228,12 +237,30 @@ class LPIClustering(
 
     @available_if(lambda model: getattr(model, "_soft", model.assign == "mixture"))
     def predict_proba(self, X: MatrixLike) -> Array:
-        """Return the memberships of documents."""
+        """Return the memberships of documents.
+
+        Parameters
+        ----------
+        X : CSR matrix or array of shape (m, n_terms), or texts as in `fit`
+
+        Returns
+        -------
+        memberships : array of shape (m, n_clusters)
+        """
         coordinates = self._embed(X)
         return self.mixture_.predict_proba(coordinates)
 
     def transform(self, X: MatrixLike) -> Array:
-        """Return the coordinates of documents."""
+        """Return the coordinates of documents.
+
+        Parameters
+        ----------
+        X : CSR matrix or array of shape (m, n_terms), or texts as in `fit`
+
+        Returns
+        -------
+        coordinates : array of shape (m, n_components)
+        """
         return self._embed(X)
 
     def _embed(self, X: MatrixLike) -> Array:

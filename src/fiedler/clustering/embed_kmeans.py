@@ -139,7 +139,16 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         return self
 
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of each new row."""
+        """Return the cluster of each new row.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, n_features)
+
+        Returns
+        -------
+        labels : array of shape (m,)
+        """
         check_is_fitted(self)
         X = check_data(X, estimator=self, reset=False)
         rows = X if self.embedder_ is None else self.embedder_.transform(X)

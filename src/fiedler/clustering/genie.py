@@ -159,7 +159,16 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         return self
 
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of the training row nearest to each new point."""
+        """Return the cluster of the training row nearest to each new point.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, n_features)
+
+        Returns
+        -------
+        labels : array of shape (m,)
+        """
         check_is_fitted(self)
         points = convert_rows(check_data(X, estimator=self, reset=False), self._fit_X)
         nearest = k_nearest(self._fit_X, 1, queries=points, n_jobs=self.n_jobs)

@@ -203,7 +203,16 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
 
     @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of each new point: the centre nearest to its Nyström coordinates."""
+        """Return the cluster of each new point: the centre nearest to its Nyström coordinates.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, n_features)
+
+        Returns
+        -------
+        labels : array of shape (m,)
+        """
         check_is_fitted(self)
         cut = RELAXATIONS[self._fit_cut]  # set_params may have changed self.cut since
         coordinates = cut.scale_rows(self._nystrom(X, self._eigenvectors, self.eigenvalues_, cut.matrix))

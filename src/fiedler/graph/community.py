@@ -399,7 +399,7 @@ class MultilevelSearch:
         By default, a graph of more than `MAX_SEARCH_NODES` nodes is coarsened to `COARSE_NODES`.
         """
         hierarchy = search_hierarchy(graph, max_clusters, rng, max_nodes)
-        coarsest, attracting = _on_host(hierarchy.coarsest), _on_host(hierarchy.attracting[-1])
+        coarsest, attracting = on_host(hierarchy.coarsest), on_host(hierarchy.attracting[-1])
         if float(np.sum(attracting.degrees)) <= 0:
             raise InputError("the graph has no edges, so it has no communities", "use more neighbours", code="no_edges")
         n_vectors = min(coarsest.n_nodes, max(_vector_counts(max_clusters, coarsest.n_nodes)[-1], MIN_EIGENVECTORS))
@@ -501,7 +501,7 @@ def most_frequent(labels: np.ndarray, groups: np.ndarray, k: int) -> np.ndarray:
     return np.bincount(groups * k + labels, minlength=k * (int(groups.max()) + 1)).reshape(-1, k).argmax(axis=1)
 
 
-def _on_host(graph: AffinityGraph) -> AffinityGraph:
+def on_host(graph: AffinityGraph) -> AffinityGraph:
     """Return the graph in SciPy: small graphs are searched there, where starting an operation takes no time."""
     if is_numpy(csr_parts(graph.weights)[0]):
         return graph

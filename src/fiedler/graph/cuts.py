@@ -40,7 +40,7 @@ from scipy.linalg import eigh
 
 from .._records import EigenResult
 from .._typing import LabelsLike, MatrixLike
-from .._validation import choose
+from .._validation import choose, one_of
 from ..core.arrays import Array, asarray_like, namespace, normalize_rows, one_hot, positive_part, to_numpy
 from ..core.eigen import DENSE_UP_TO, LaplacianKind, largest_eigenvalue, smallest_eigenpairs
 from ..core.kmeans import kmeans
@@ -271,7 +271,7 @@ def cut_problem(
     all would be the single node with the most cannot-links. ``sizes`` are the numbers of points that nodes represent.
     """
     by_degree = choose(MASS_IS_DEGREE, cut, option="cut")
-    choose(dict.fromkeys(("split", "shift")), signed, option="signed")
+    one_of(("split", "shift"))(signed, "signed")
     attract, repel, degrees = _operators(graph, signed)
     if repelling and repel is not None:
         degrees = attract(namespace(degrees).ones_like(degrees)[:, None])[:, 0]

@@ -183,7 +183,6 @@ def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -
     """Return the neighbours found by a scikit-learn neighbours transformer (or a compatible object) as edges."""
     if isinstance(transformer, type) or not hasattr(transformer, "fit_transform") or is_foreign(X):
         problem = f"{shown(transformer)} cannot search for neighbours of this data"
-        problem = problem
         raise InputTypeError(
             problem,
             (

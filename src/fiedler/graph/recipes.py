@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
-from .._validation import check_bool, check_data, check_int, check_positive, choose, did_you_mean, is_foreign
+from .._validation import check_bool, check_data, check_int, check_positive, choose, did_you_mean, is_foreign, one_of
 from ..core.arrays import Array, arange, asarray_like, namespace, normalize_rows, positive_part, to_numpy
 from ..core.fitting import dispatch_blocks
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
@@ -358,7 +358,7 @@ class FullGraph(_Recipe):
 
     def _all_pairs(self, X: Array, queries: Array | None = None) -> tuple[Array, Array | None]:
         """Return all distances, from ``queries`` or from the rows, and the scales if the kernel is local."""
-        choose(dict.fromkeys(("euclidean", "cosine")), self.metric, option="metric")
+        one_of(("euclidean", "cosine"))(self.metric, "metric")
         choose(KERNELS, self.weight, option="weight")
         scales = local_scales(X, queries=queries, metric=self.metric) if self.weight == "local" else None
         Q = X if queries is None else queries
@@ -485,7 +485,6 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
     if is_sparse(graph) or isinstance(graph, list) or (hasattr(graph, "shape") and not isinstance(graph, type)):
         return _check_n_nodes(AffinityGraph.from_matrix(graph), X), graph
     problem = f"graph={shown(graph)} is not a graph"
-    problem = problem
     raise InputTypeError(
         problem,
         (

@@ -29,6 +29,7 @@ from .candidates import MAX_SEARCHES, has_enough_rows, max_supernodes, n_searche
 from .choice import EFFORTS
 from .n_clusters import MAX_SAMPLED_ROWS
 
+ASSUMED_CLUSTERS = 20  # where the number is not given
 TREE_FEATURES = 15  # columns up to which neighbours are searched by trees
 PROBE_SECONDS = 0.0068  # of both probes on the machine of the measurements
 MEMORY = {"cpu": (3.0e8, 1.2), "cuda": (1.3e9, 7.0)}  # fixed bytes, and copies of the rows
@@ -91,7 +92,7 @@ def estimate(
     n_columns: int,
     n_clusters: int | Literal["auto"] = "auto",
     *,
-    max_clusters: int = 20,
+    max_clusters: int | None = None,
     effort: str = "default",
     dtype: DTypeLike = np.float64,
     nnz_per_row: float | None = None,
@@ -106,7 +107,8 @@ def estimate(
     n_rows, n_columns : int
         The size of the data.
     n_clusters, max_clusters, effort, n_jobs
-        As in :class:`ManifoldClustering`; it is assumed that methods do not agree at once.
+        As in :class:`ManifoldClustering`; it is assumed that methods do not agree at once, and that 'auto' chooses at
+        most 20 clusters.
     dtype : dtype, default=float64
         The type of the data; only float32 is not converted to float64.
     nnz_per_row : float, optional
@@ -130,12 +132,12 @@ def estimate(
     """
     n, d, n_jobs = check_int(n_rows, "n_rows", minimum=2), check_int(n_columns, "n_columns"), check_n_jobs(n_jobs)
     is_auto = isinstance(n_clusters, str) and n_clusters == "auto"
-    largest = min(check_int(max_clusters, "max_clusters", minimum=2), n)
+    largest = ASSUMED_CLUSTERS if max_clusters is None else check_int(max_clusters, "max_clusters", minimum=2)
     fixed_bytes, copies = choose(MEMORY, device, option="device")
     nnz = None if nnz_per_row is None else check_positive(nnz_per_row, "nnz_per_row")
     itemsize = 4 if np.dtype(dtype) == np.float32 else 8
     compared = choose(EFFORTS, effort, option="effort")
-    k = largest if is_auto else check_n_clusters(n_clusters, n, or_else="'auto'")
+    k = min(largest, ASSUMED_CLUSTERS, n) if is_auto else check_n_clusters(n_clusters, n, or_else="'auto'")
     n_compared = 0 if compared is None else min(n, compared.n_rows(low_dimensional=nnz is None))
     if n_workers is not None:
         return _estimate_blocks(n, d, k, itemsize, nnz, check_int(n_workers, "n_workers"))
@@ -147,7 +149,7 @@ def estimate(
     others += searches * n_search_nodes(n, k) * k * (1.9e-6 + 1.3e-7 * k)  # communities
     others += (2e-9 * n * d**2 if scatter else 0.0) + 4.4e-9 * scatter * k  # mixtures
     others += n_compared * (4e-4 + 6e-7 * k**2 + 5e-10 * n_compared * min(d, 50))  # comparison of views
-    others += k * (0.13 + 4.4e-5 * min(n, MAX_SAMPLED_ROWS)) if is_auto else 0.0  # stability of every number
+    others += 0.4 + 1.2e-3 * min(n, MAX_SAMPLED_ROWS) + 2e-5 * min(n, 10_000) if is_auto else 0.0  # the count
     search, scale = _search_seconds(n, d, nnz, device), slowness() if device == "cpu" else 1.0
     speedup, of_search = (1 + 0.7 * (threads - 1) for threads in (min(effective_n_jobs(n_jobs or 1), 2), n_threads))
     data = n * (d * itemsize if nnz is None else nnz * (itemsize + 4) + 4)

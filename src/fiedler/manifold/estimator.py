@@ -47,6 +47,7 @@ from ..core.fitting import dispatch_blocks, fit_method, print_line
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
 from ..errors import InputError, ignore_warnings, warn
 from ..graph.affinity import AffinityGraph, refuse_affinity_as_rows, rows_or_graph
+from ..graph.borders import MIN_GROUP_SIZE
 from ..graph.constraints import ConstraintsLike, add_constraints, attractive_part, check_constraints
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_clusters_are_empty
 from ..graph.labels import UNKNOWN
@@ -83,7 +84,7 @@ from .candidates import (
 from .choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explain import ExplainMixin
 from .memberships import PartialSupervision, outlier_scores, select_outliers, walk_memberships
-from .n_clusters import NClustersChoice, count_clusters, subgraph
+from .n_clusters import NClustersChoice, RowDensity, count_clusters, subgraph
 from .report_text import format_report
 from .state import FittedState
 from .update import SPARSE_NEIGHBORS, UpdateMixin
@@ -136,7 +137,7 @@ def cluster(
     y: LabelsLike | None = None,
     sample_weight: SupportsShape | Sequence[float] | None = None,
     constraints: ConstraintsLike = None,
-    max_clusters: int = 20,
+    max_clusters: int | None = None,
     min_cluster_size: int | None = None,
     max_cluster_size: int | None = None,
     effort: Literal["fast", "default", "thorough"] = "default",
@@ -200,13 +201,14 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     Parameters
     ----------
     n_clusters : int or 'auto', default='auto'
-        The number of clusters. 'auto' chooses it by stability and eigengap, or one if the rows have no more structure
-        than a single Gaussian, see :func:`fiedler.choose_n_clusters`; with given labels it is at least the number of
-        their classes.
+        The number of clusters. 'auto' chooses it by gaps, stability and valleys of the density, or one if the rows have
+        no more structure than a single cloud, see :func:`fiedler.choose_n_clusters`; with given labels it is at least
+        the number of their classes. It does not depend on ``random_state``.
     graph : 'auto', recipe, AffinityGraph, matrix or 'precomputed', default='auto'
         'auto' stands for two self-tuned graphs, of 5 and of 9 neighbours; any other graph is used alone.
-    max_clusters : int, default=20
-        The largest number of clusters that 'auto' considers.
+    max_clusters : int or None, default=None
+        The largest number of clusters that 'auto' may choose; None for as many as the number of rows permits, up to
+        150, and 300 where gaps separate the clusters.
     min_cluster_size, max_cluster_size : int or None, default=None
         The smallest and the largest number of rows of a cluster, by weight. Partitions are brought within these bounds
         by moving rows near their boundaries before they are compared, see :mod:`fiedler.graph.sizes`; 'auto' considers
@@ -292,7 +294,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         n_clusters: int | Literal["auto"] = "auto",
         graph: GraphLike | Literal["auto"] = "auto",
         *,
-        max_clusters: int = 20,
+        max_clusters: int | None = None,
         min_cluster_size: int | None = None,
         max_cluster_size: int | None = None,
         effort: Literal["fast", "default", "thorough"] = "default",
@@ -351,9 +353,12 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _warn_and_print(self) -> None:
         """Warn about an uncertain number of clusters, and print the report if the model is verbose."""
         if self.evidence_ is not None and not self.evidence_.is_stable:
-            problem = f"no number of clusters is stable, so {self.n_clusters_} is a guess"
+            problem = self.evidence_.sentence.rstrip(".")
             hint = "look at report(), and give n_clusters if you know it"
             warn(problem, hint, code="unstable_n_clusters", n_clusters=self.n_clusters_)
+        if self.evidence_ is not None and self.evidence_.is_capped and self.n_clusters_ == self.max_clusters:
+            problem = f"max_clusters={self.max_clusters} is the largest number of clusters, and it was chosen"
+            warn(problem, "give a larger one, or None", code="max_clusters_reached", n_clusters=self.n_clusters_)
         if self._state.landmarks is None:
             n_found = len(np.unique(to_numpy(self.labels_)[to_numpy(self.labels_) >= 0]))
             warn_if_clusters_are_empty(n_found, self.n_clusters_, "use fewer clusters or fewer outliers", stacklevel=2)
@@ -365,6 +370,8 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self._state = FittedState()
         check_n_jobs(self.n_jobs)
         choose(EFFORTS, self.effort, option="effort")
+        if self.max_clusters is not None:
+            check_int(self.max_clusters, "max_clusters", minimum=2)
         share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
         if share and (isinstance(X, AffinityGraph) or not self._graph_is_default()):
             problem = "outliers are scored by the distances to nearest neighbours, but a graph is given"
@@ -398,6 +405,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             merged = copies.total(weights) if weights is not None or copies.exist else None
             if bounds is not None:
                 request = request._replace(bounds=bounds._replace(weights=copies.total(weights)))
+            self._keep(copies=copies if copies.exist else None)
             self._fit_rows(take_rows(X, copies.first), y, merged, request, rng)
             self._restore_rows(copies, X)
         if supervision.labels is None:
@@ -443,12 +451,16 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _find_copies(self, X: Array, weights: np.ndarray | None) -> CopiedRows | None:
         """Return the different rows in the order in which they are clustered, None for all rows in their own order.
 
-        Equal rows are clustered as one, which has the sum of their weights, unless hardly more different rows than
-        clusters are left, or some fill more than one cluster. The order does not depend on that of the rows, so that
+        Equal rows are clustered as one, which has the sum of their weights. There are exceptions: fewer different rows
+        than clusters; too few to be counted, without many copies of each; rows that fill more than one cluster. The
+        order does not depend on that of the rows, so that
         the partition does not either; of more than `APPROXIMATE_ABOVE` rows, neighbours may depend on it in any case.
         """
         copies = CopiedRows.of(X)
-        min_rows = MIN_ROWS if self._n_clusters_is_auto() else int(self.n_clusters) + 1
+        min_rows = MIN_ROWS if self._n_clusters_is_auto() else int(self.n_clusters)
+        has_few_values = X.shape[0] >= MIN_GROUP_SIZE * len(copies.first) and self.min_cluster_size is None
+        if self._n_clusters_is_auto() and has_few_values and (self.max_clusters or MIN_ROWS) >= len(copies.first):
+            min_rows = 2
         fits = self.max_cluster_size is None or copies.total(weights).max() <= self.max_cluster_size
         if len(copies.first) < min_rows or not fits:
             copies = CopiedRows.none(X.shape[0])
@@ -503,7 +515,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         search_graphs, edges = self._build_graphs(X, y, supervision)
         search_graphs = {size: weigh_graph(graph, self._state.weights) for size, graph in search_graphs.items()}
         graphs = {size: attractive_part(graph) for size, graph in search_graphs.items()}
-        self.evidence_ = self._count(graphs, request, rng) if self._n_clusters_is_auto() else None
+        self.evidence_ = self._count(graphs, edges, request) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
         effort, low_dimensional = self._effort(supervision.n_known)
         max_searches = MAX_SEARCHES if effort is None else effort.max_searches
@@ -545,27 +557,34 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _n_clusters_is_auto(self) -> bool:
         return isinstance(self.n_clusters, str) and self.n_clusters == "auto"
 
-    def _count(self, graphs: Graphs, request: _Request, rng: np.random.RandomState) -> NClustersChoice:
+    def _count(self, graphs: Graphs, edges: Edges | None, request: _Request) -> NClustersChoice:
         """Choose the number of clusters within the bounds, at least the number of classes in given labels."""
         supervision, bounds, _ = request
-        min_clusters = max(2, supervision.n_classes)
-        max_clusters = max(check_int(self.max_clusters, "max_clusters", minimum=2), min_clusters)
+        densest = list(graphs.values())[-1]
+        if self._state.copies is not None and densest.n_nodes < MIN_ROWS:
+            return NClustersChoice(densest.n_nodes, "one for each different row", [densest.n_nodes])
+        min_clusters, most = max(2, supervision.n_classes), self.max_clusters
+        max_clusters = None if most is None else max(most, min_clusters)
         may_be_one = self._graph_is_default() and not supervision.n_known
         if bounds is not None:
             fewest, most = bounds.n_clusters()
             min_clusters, may_be_one = max(min_clusters, fewest), may_be_one and fewest == 1
-            max_clusters = max(min(max_clusters, most), min(min_clusters, most))
+            limit = most if max_clusters is None else min(max_clusters, most)
+            max_clusters = max(limit, min(min_clusters, most))
             if max_clusters < min_clusters:
                 bounds.check_n_clusters(1 if supervision.n_classes < 2 else supervision.n_classes)
-                return NClustersChoice(1, "the only number of clusters of these sizes", [1], None)
-        densest = list(graphs.values())[-1]
+                return NClustersChoice(1, "the only number of clusters of these sizes", [1])
         return count_clusters(
             densest,
-            range(min_clusters, max_clusters + 1),
+            None,
             lambda rows: self._subset_graph(rows, densest),
-            random_state=rng,
+            min_clusters=min_clusters,
+            max_clusters=max_clusters,
+            random_state=np.random.RandomState(0),
             n_jobs=self.n_jobs,
-            rows=self._state.rows if may_be_one else None,
+            rows=self._state.rows if self._graph_is_default() else None,
+            may_be_one=may_be_one,
+            density=None if edges is None else RowDensity.of(edges),
             weights=self._state.weights,
         )
 
@@ -760,7 +779,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             sample=None if landmarks is None else (landmarks.numbers, landmarks.n_rows),
             n_added=self._state.n_added,
         )
-        return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
+        return report if self.evidence_ is None else f"{self.evidence_.sentence}\n\n{report}"
 
     def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:
         """Return the modularity of the predicted clusters on the default graph of ``X``; see `LapGMM.score`."""

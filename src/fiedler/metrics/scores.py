@@ -97,6 +97,10 @@ def clustering_accuracy(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
     ----------
     labels_true, labels_pred : array-like of shape (n,), the classes and the clusters
 
+    Returns
+    -------
+    score : float
+
     Examples
     --------
     >>> clustering_accuracy([0, 0, 1, 1], [1, 1, 0, 2])
@@ -145,6 +149,10 @@ def normalized_mutual_information(
         The papers divide by the larger entropy. scikit-learn's default, the arithmetic mean, never gives a lower
         score: do not mix the two in one table.
 
+    Returns
+    -------
+    score : float
+
     Examples
     --------
     >>> normalized_mutual_information([0, 0, 1, 1], [1, 1, 0, 0])
@@ -157,6 +165,15 @@ def normalized_mutual_information(
 def rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
     """Return the share of pairs on which two labelings agree: both join the pair, or both separate it.
 
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        The classes and the clusters; their names do not matter.
+
+    Returns
+    -------
+    score : float
+
     Examples
     --------
     >>> round(rand_index([0, 0, 1, 1], [0, 0, 1, 2]), 4)
@@ -167,6 +184,15 @@ def rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
 
 def adjusted_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
     """Return the Rand index corrected for chance: 0 on average for random labels, 1 for equal partitions.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        The classes and the clusters; their names do not matter.
+
+    Returns
+    -------
+    score : float
 
     Examples
     --------
@@ -200,6 +226,15 @@ def balanced_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
     With many classes, nearly all pairs are of different classes and dominate the Rand index; here both kinds have the
     same weight [learned_laplacian, section V]. If only one kind of pair exists, the score is the agreement on it.
 
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        The classes and the clusters; their names do not matter.
+
+    Returns
+    -------
+    score : float
+
     Examples
     --------
     >>> balanced_rand_index([0, 0, 1, 1], [0, 0, 1, 2])  # (1/2 + 4/4) / 2
@@ -215,6 +250,15 @@ def balanced_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
 
 def purity(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
     """Return the share of samples in the most frequent class of their cluster; it rises with the number of clusters.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        The classes and the clusters; their names do not matter.
+
+    Returns
+    -------
+    score : float
 
     Examples
     --------
@@ -243,6 +287,10 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
     labels_true : array-like of shape (n,), the classes
     memberships : array-like of shape (n, k), non-negative rows that sum to one
     n_bins : int, default=15, the number of bins
+
+    Returns
+    -------
+    score : float
 
     Examples
     --------

@@ -36,7 +36,7 @@ from ..core.parallel import MAX_NODE_BYTES, MAX_NODES
 from ..errors import InputError, StorageError
 from ..graph.community import MultilevelSearch, search_hierarchy
 from ..graph.labels import UNKNOWN
-from ..graph.recipes import self_tuned
+from ..graph.recipes import nested_graphs, self_tuned
 from ..manifold.candidates import (
     MAX_SEARCHES,
     RIDGE,
@@ -54,7 +54,7 @@ from ..manifold.candidates import (
 )
 from ..manifold.choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from ..manifold.estimator import GRAPH_SIZES, ManifoldClustering
-from ..manifold.n_clusters import NClustersChoice, count_clusters
+from ..manifold.n_clusters import NClustersChoice, RowDensity, count_clusters
 from ..manifold.state import FittedState, Landmarks
 from ..manifold.views import is_low_dimensional
 from ..mixture.statistics import Statistics, group_statistics
@@ -143,7 +143,7 @@ class _Fit:
         check_rows_differ(sample.rows)
         graph = _build_graph(rows, sample.rows, "", seeds[0])
         coarse = graph.contract(rows.most_rows(MAX_NODES, MAX_NODE_BYTES), seeds[1])
-        model.evidence_ = self._count(sample.rows, seeds[2])
+        model.evidence_ = self._count(sample.rows)
         if model.evidence_ is None:
             model.n_clusters_ = check_n_clusters(model.n_clusters, rows.n_rows, or_else="'auto'")
         else:
@@ -158,21 +158,28 @@ class _Fit:
         result = compute_memberships(choice.graph, choice.labels, choice.compared, choice.consensus, model.n_clusters_)
         self._store(rows, result, sample.numbers, choice)
 
-    def _count(self, sample: Array, seed: int) -> NClustersChoice | None:
+    def _count(self, sample: Array) -> NClustersChoice | None:
         """Choose the number of clusters by the sample."""
         model = self.model
         if not model._n_clusters_is_auto():
             return None
         recipe = self_tuned(min(GRAPH_SIZES[-1], sample.shape[0] - 1), connect="mst", n_jobs=model.n_jobs)
 
+        most = model.max_clusters
+        most = None if most is None else check_int(most, "max_clusters", minimum=2)
+
         def count() -> dict[str, Array]:
+            edges, (graph,) = nested_graphs(recipe, sample, [recipe.n_neighbors])
             choice = count_clusters(
-                recipe._build(sample),
-                range(2, check_int(model.max_clusters, "max_clusters", minimum=2) + 1),
+                graph,
+                None,
                 lambda some: recipe._build(take_rows(sample, some)),
-                random_state=np.random.RandomState(seed),
+                max_clusters=most,
+                random_state=np.random.RandomState(0),
                 n_jobs=model.n_jobs,
                 rows=sample,
+                may_be_one=True,
+                density=RowDensity.of(edges),
             )
             return {"record": np.array(json.dumps(asdict(choice)))}
 
@@ -186,8 +193,8 @@ class _Fit:
             return None, True
         low_dimensional = is_low_dimensional(sample)
         n_compared = min(n_rows, effort.n_rows(low_dimensional))
-        enough = n_compared >= (MIN_ROWS if n_compared == n_rows else MIN_ROWS_PER_CLUSTER * k)
-        return effort if enough else None, low_dimensional
+        least = MIN_ROWS if n_compared == n_rows else MIN_ROWS_PER_CLUSTER * k
+        return effort if n_compared >= least else None, low_dimensional
 
     def _find_candidates(self, coarse: CoarseGraphs, effort: Effort | None, seed: int) -> tuple[list[Candidate], int]:
         """Search communities and mixtures on the contracted graphs; return partitions of their nodes."""

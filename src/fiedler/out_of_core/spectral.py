@@ -87,7 +87,7 @@ class _Fit:
         model.converged_ = bool((residuals <= self._tol).all())
         model.n_connected_components_ = coarse.affinity(graph.sizes[-1]).components()[0]
         model._eigenvectors, model._fit_cut = vectors, model.cut
-        model._fit_X, model._fit_recipe = landmarks, model._recipe()
+        model._keep_rows(landmarks, model._recipe())
         model.graph_ = model._fit_recipe._build(landmarks)
 
     @property

@@ -204,7 +204,7 @@ def _spread_labels(model: LLGC, run: Run, X: Any, y: Any) -> int:
     model.label_distributions_ = rows.as_dask(result, "distributions", (len(classes),), np.float64)
     codes = rows.as_dask(result, "transduction", (), np.int64)
     model.transduction_ = codes.map_blocks(_decode, classes=classes, dtype=_decode(np.zeros(0, int), classes).dtype)
-    model._fit_X, model._fit_recipe = landmarks, model._recipe()
+    model._keep_rows(landmarks, model._recipe())
     model.graph_ = model._fit_recipe._build(landmarks)
     of_landmarks = select_values(run, "landmarks", result, ("distributions",), numbers, rows.starts)
     model._landmark_distributions = of_landmarks[0]

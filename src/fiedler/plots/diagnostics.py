@@ -370,7 +370,7 @@ def _format_value(value: Any) -> str:
 
 @dataclass(eq=False, repr=False)
 class EvidenceDisplay(Display):
-    """Stability of each number of clusters as a line, eigengaps as bars, the chosen number highlighted.
+    """Stability of each number of clusters as a line, scores as bars, the chosen number highlighted.
 
     Parameters
     ----------
@@ -379,9 +379,9 @@ class EvidenceDisplay(Display):
     Attributes
     ----------
     line_ : ErrorbarContainer or None; stability with standard errors
-    bars_ : BarContainer or None; eigengaps
+    bars_ : BarContainer or None; scores
     ax_, figure_ : matplotlib axes and figure
-    gap_ax_ : matplotlib axes or None
+    score_ax_ : matplotlib axes or None
         The axes of the bars, with their scale on the right; ``ax_`` itself if there is no stability.
 
     Examples
@@ -424,12 +424,12 @@ class EvidenceDisplay(Display):
         Examples
         --------
         >>> from fiedler.manifold import NClustersChoice
-        >>> choice = NClustersChoice(2, "eigengap", [2, 3, 4], [0.5, 0.1, 0.2])
+        >>> choice = NClustersChoice(2, "score", [2, 3, 4], score=[0.5, 0.1, 0.2])
         >>> len(EvidenceDisplay.from_choice(choice).bars_)
         3
         """
-        if choice.gaps is None and choice.stability is None:
-            problem = f"there is no evidence to draw: {choice.title}"
+        if choice.score is None and choice.stability is None:
+            problem = f"there is no evidence to draw: {choice.sentence}"
             raise InputError(problem, code="no_evidence", n_clusters=choice.n_clusters)
         return cls(choice).plot(ax)
 
@@ -443,15 +443,22 @@ class EvidenceDisplay(Display):
         self._open(ax, (5.6, 3.6))
         self.line_: Any = None
         self.bars_: Any = None
-        self.gap_ax_: Any = None
-        style.style_axes(self.ax_, title=self.choice.title, xlabel="number of clusters", ylabel="eigengap")
+        self.score_ax_: Any = None
+        style.style_axes(
+            self.ax_,
+            title="1 cluster" if self.choice.n_clusters == 1 else f"{self.choice.n_clusters} clusters",
+            xlabel="number of clusters",
+            ylabel="score",
+        )
         if self.choice.stability is not None:
             self.line_ = self._draw_stability()
-        if (gaps := self.choice.gaps) is not None:
-            self.gap_ax_ = self.ax_ if self.line_ is None else self._add_right_axes()
+        if (scores := self.choice.score) is not None:
+            self.score_ax_ = self.ax_ if self.line_ is None else self._add_right_axes()
             candidates = self.choice.candidates
             colors = [style.SECONDARY if k == self.choice.n_clusters else style.MIDDLE for k in candidates]
-            self.bars_ = self.gap_ax_.bar(candidates, gaps, width=0.7, color=colors, alpha=0.35, lw=0, label="eigengap")
+            self.bars_ = self.score_ax_.bar(
+                candidates, scores, width=0.7, color=colors, alpha=0.35, lw=0, label="score"
+            )
         self.ax_.set_xticks(self.choice.candidates)
         style.add_legend(self.ax_, [handle for handle in (self.line_, self.bars_) if handle is not None])
         return self
@@ -474,6 +481,6 @@ class EvidenceDisplay(Display):
         right_ax = self.ax_.twinx()
         self.ax_.set_zorder(right_ax.get_zorder() + 1)
         self.ax_.patch.set_visible(False)
-        style.style_axes(right_ax, ylabel="eigengap")
+        style.style_axes(right_ax, ylabel="score")
         right_ax.spines["right"].set(visible=True, color=style.MIDDLE)
         return right_ax

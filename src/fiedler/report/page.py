@@ -379,7 +379,7 @@ def summary_schema(summary: Summary, n: int, k: int) -> dict[str, Any]:
     objective = {ANY: Many(value, length("history", "iterations"))}
     by_candidate = Maybe(Many(value, length("evidence", "candidates")))
     evidence: dict[str, Any] = {"n_clusters": integer(), "candidates": Many(integer())}
-    evidence |= dict.fromkeys(("gaps", "stability", "stability_error", "modularity"), by_candidate)
+    evidence |= dict.fromkeys(("stability", "stability_error", "modularity", "valley", "score"), by_candidate)
     counts = Many(Many(integer(), length("agreement", "clusters")), n_classes)
     return {
         **dict.fromkeys(("title", "layout", "reproduce"), TEXT),

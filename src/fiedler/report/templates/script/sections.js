@@ -41,8 +41,8 @@ function headerFigures() {
 
 const EVIDENCE = [
   ["stability", "Stability", "Agreement of clusterings of random subsets, by number of clusters; 1 is perfect."],
-  ["gaps", "Eigengap", "Gap of the graph’s spectrum after K eigenvalues, by number of clusters K."],
-  ["modularity", "Modularity", "Modularity of communities of random subsets, by number of clusters."],
+  ["score", "Score", "Stability, modularity and valleys of the density together, by number of clusters."],
+  ["valley", "Valleys", "Fall of the density at the borders of clusters, by number of clusters."],
 ];
 const HISTORY = [
   ["objective", "Objective", ({ maximize }) => `Objective by iteration; it is ${maximize ? "maximised" : "minimised"}.`],
@@ -54,7 +54,7 @@ const HISTORY = [
   ],
 ];
 
-const SINGLE = ", since the rows have no more structure than a single Gaussian";
+const SINGLE = ", since the rows have no more structure than a single cloud";
 
 function evidenceCharts() {
   const { evidence } = data;

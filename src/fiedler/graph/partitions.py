@@ -1,0 +1,107 @@
+r"""Partitions of one graph into many numbers of clusters, quickly: to compare the numbers, not to keep the partitions.
+
+Three partitions are made for each number K:
+
+1. two from dendrograms of the cells of the graph (:mod:`.borders`), in which at each step those two groups are merged
+   for which
+
+       e_ij - γ v_i v_j   (modularity)      or      e_ij / (v_i v_j)   (average weight)
+
+   is largest; e_ij is the weight between them and v_i their volume, as shares of all. The first makes groups of about
+   equal volume, the second also small ones and long ones. All numbers of clusters are cuts of one dendrogram, improved
+   by moves of whole cells;
+2. unless K is large, one by k-means on the directions of K eigenvectors, which finds long and curved groups.
+
+Nodes on a boundary move in all of them. The one of the lowest normalised cut is returned, and the spectral one: what is
+found again in subsets by one method need not be by the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.arrays import first_best, to_numpy
+from ..core.eigen import smallest_eigenpairs
+from ..core.sparse import sum_entries
+from .affinity import AffinityGraph
+from .borders import find_cells
+from .coarsen import WeightedEdges
+from .community import MIN_RELATIVE_VOLUME, RESOLUTION, _cluster_directions, _move_cells, on_host
+from .cuts import sum_of_cut_ratios
+
+NODES_PER_CELL = 4  # up to as many cells as `find_cells` makes
+MAX_SPECTRAL, MAX_SPECTRAL_WORK = 20, 40_000  # clusters, and clusters times nodes, up to one of which k-means is used
+MOVE_ROUNDS = 6  # of nodes
+EIGENVECTOR_TOL = 1e-3
+
+
+def partitions(graph: AffinityGraph, numbers: Sequence[int], rng: np.random.RandomState) -> list[list[np.ndarray]]:
+    """Return the labels of one or two partitions for each number of clusters; the numbers ascend."""
+    graph = on_host(graph)
+    edges, cells = WeightedEdges.of(graph), find_cells(graph, rng, NODES_PER_CELL)
+    k = int(cells.max()) + 1
+    weights = sum_entries(cells[edges.rows], cells[edges.columns], edges.weights, (k, k)) / edges.total
+    volumes = np.bincount(cells, edges.degrees, minlength=k) / edges.total
+    merged = [_cut_dendrogram(weights, volumes, numbers, is_average) for is_average in (False, True)]
+    most = max(MAX_SPECTRAL, MAX_SPECTRAL_WORK // graph.n_nodes)
+    n_vectors = max((number for number in numbers if number <= most), default=0)
+    if n_vectors:
+        n_vectors = min(graph.n_nodes - 1, n_vectors)
+        pairs = smallest_eigenpairs(graph, n_vectors, kind="random_walk", tol=EIGENVECTOR_TOL, random_state=rng)
+        vectors = to_numpy(pairs.vectors)
+    found = []
+    for i, number in enumerate(numbers):
+        starts = [part[i][cells] for part in merged]
+        if number <= n_vectors:
+            starts.append(_cluster_directions(vectors[:, :number], number, 1, rng))
+        moved = [
+            edges.move(start.astype(np.int64), RESOLUTION, number, rng, max_rounds=MOVE_ROUNDS).labels
+            for start in starts
+        ]
+        best = first_best(moved, lambda labels: _cut_without_tails(edges, labels, number), lowest=True)  # noqa: B023
+        found.append([best, *(one for one in moved[2:] if one is not best)])
+    return found
+
+
+def _cut_dendrogram(
+    weights: np.ndarray, volumes: np.ndarray, numbers: Sequence[int], is_average: bool
+) -> list[np.ndarray]:
+    """Merge cells two by two; return the groups of the cells for each number of them, improved by moves of cells."""
+    n, shared, sizes = len(volumes), weights.copy(), volumes.copy()
+
+    def gains(i: int) -> np.ndarray:
+        products = sizes[i] * sizes
+        return shared[i] / np.maximum(products, 1e-300) if is_average else shared[i] - RESOLUTION * products
+
+    table = np.stack([gains(i) for i in range(n)])
+    np.fill_diagonal(table, -np.inf)
+    alive, groups = np.ones(n, dtype=bool), np.arange(n)
+    cohesion = weights - RESOLUTION * np.outer(volumes, volumes)
+    wanted, found = set(numbers), {}
+    for left in range(n, 0, -1):
+        if left in wanted or left == n:
+            labels = np.unique(groups, return_inverse=True)[1]
+            found[left] = _move_cells(labels, cohesion, left) if left < n else labels
+        if left <= numbers[0]:
+            break
+        i, j = np.divmod(int(table.argmax()), n)
+        groups[groups == j] = i
+        shared[i] += shared[j]
+        shared[:, i] += shared[:, j]
+        sizes[i] += sizes[j]
+        alive[j] = False
+        table[j] = table[:, j] = -np.inf
+        table[i] = table[:, i] = np.where(alive & (np.arange(n) != i), gains(i), -np.inf)
+    return [found[min(number, n)] for number in numbers]
+
+
+def _cut_without_tails(edges: WeightedEdges, labels: np.ndarray, k: int) -> float:
+    """Return the normalised cut; with an empty or a tiny group it is larger than any without."""
+    inside = labels[edges.rows] == labels[edges.columns]
+    volumes = np.bincount(labels, edges.degrees, minlength=k)
+    if not volumes.all():
+        return np.inf
+    cuts = np.bincount(labels[edges.rows[~inside]], edges.weights[~inside], minlength=k)
+    return sum_of_cut_ratios(cuts, volumes) + (k if volumes.min() < MIN_RELATIVE_VOLUME / k * edges.total else 0)

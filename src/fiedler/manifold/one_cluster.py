@@ -1,0 +1,126 @@
+"""Whether rows have more structure than a single cluster: the spectrum of their graph compared with that of one cloud.
+
+    c = max_K [ mean_b log λ_K(b) - log λ_K ],      K = 2..8
+
+λ_K is the K-th smallest eigenvalue of the normalised Laplacian of the self-tuned neighbour graph of the rows, λ_K(b)
+that of rows drawn from a Gaussian with the mean and covariance of the rows. K clusters make K eigenvalues small. So
+does a long narrow shape, but then also for the Gaussian, which has the same principal axes. This is the gap statistic
+of Tibshirani, Walther & Hastie (2001), with eigenvalues in place of the dispersion inside k-means clusters, which
+depends on shapes and tails: a self-tuned graph hardly depends on the density.
+
+A Gaussian has c ≈ 0, and other shapes without gaps (a cube, a ball, heavy or one-sided tails) have up to 0.91. An arc
+or a rolled sheet is longer than its principal axes tell. So c is computed a second time with the principal axes of the
+*unrolled* rows: their coordinates by classical scaling of the distances along the graph to some landmarks [Tenenbaum
+et al. 2000]. Most arcs and rolls have less than 1.8 then.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
+
+from .._typing import Array
+from ..core.arrays import asarray_like, is_numpy, random_subset, take_rows, to_numpy
+from ..core.eigen import smallest_eigenpairs
+from ..core.sparse import row_indices, to_scipy
+from ..graph.affinity import AffinityGraph
+from ..graph.kernels import pair_distances
+from ..graph.recipes import as_affinity, default_recipe
+from ..graph.weights import different_rows
+
+MIN_CLUSTERABILITY = math.log(2.5)  # above which there is more than one cluster
+MIN_UNROLLED = 1.8  # the same for the unrolled rows
+MIN_CLUSTERABILITY_ROWS = 20  # distinct ones; with fewer the spectrum of a graph says little
+MAX_CLUSTERABILITY_ROWS = 1000  # a random sample of more rows
+MAX_EIGENVALUES = 8
+N_DRAWS = 4
+EIGENVALUE_FLOOR = 1e-4  # smaller ones are raised to it: they depend on the single edges that join components
+N_LANDMARKS = 60
+MIN_RELATIVE_VARIANCE = 1e-3  # of the coordinates of the unrolled rows
+
+
+class Clusterability(NamedTuple):
+    """How much smaller the eigenvalues of the graph of the rows are than those of one cloud."""
+
+    plain: float
+    unrolled: float
+    n_axes: float  # (Σ a²)² / Σ a⁴ for the axes a of the unrolled rows: along how many they extend
+
+
+def clusterability(X: Array, random_state: np.random.RandomState) -> Clusterability | None:
+    """Return c with the principal axes of the rows, and with those of the unrolled rows; None for very few rows.
+
+    Repeated rows count once: they would form clusters of their own, as in counts and rounded measurements.
+    """
+    sample = random_subset(X.shape[0], min(1.0, MAX_CLUSTERABILITY_ROWS / X.shape[0]), random_state)
+    rows = take_rows(X, sample)
+    rows = take_rows(rows, different_rows(rows)[0])
+    if rows.shape[0] < MIN_CLUSTERABILITY_ROWS:
+        return None
+    graph = _graph_of(rows)
+    log_values = _log_eigenvalues(graph, random_state)
+    values, unrolled = [], unrolled_axes(rows, graph, random_state)
+    for axes in (principal_axes(rows), unrolled):
+        clouds = (draw_gaussian(axes, rows, random_state) for _ in range(N_DRAWS))
+        drawn = [_log_eigenvalues(_graph_of(cloud), random_state) for cloud in clouds]
+        values.append(float(np.max(np.mean(drawn, axis=0) - log_values)))
+    plain, of_unrolled = values
+    return Clusterability(plain, of_unrolled, float(np.sum(unrolled**2) ** 2 / np.sum(unrolled**4)))
+
+
+def _graph_of(rows: Array) -> AffinityGraph:
+    return as_affinity(default_recipe(rows.shape[0], connect="mst"), rows, validated=True)
+
+
+def _log_eigenvalues(graph: AffinityGraph, random_state: np.random.RandomState) -> np.ndarray:
+    """Compute log λ_K for K = 2..8."""
+    values = smallest_eigenpairs(graph, min(MAX_EIGENVALUES, graph.n_nodes - 1), random_state=random_state).values
+    return np.log(np.maximum(to_numpy(values)[1:], EIGENVALUE_FLOOR))
+
+
+def principal_axes(rows: Array) -> np.ndarray:
+    """Return the standard deviations of the rows along their principal axes, those that are not zero."""
+    n, d = rows.shape
+    if sp.issparse(rows):  # centred after the product, so that it is not filled
+        Z = rows.astype(np.float64)
+        inner = (Z @ Z.T).toarray()
+        inner = inner - inner.mean(axis=0) - inner.mean(axis=1)[:, None] + inner.mean()
+        variances = np.linalg.eigvalsh(inner)[::-1][:d] / n
+    else:
+        Z = to_numpy(rows).astype(np.float64)
+        variances = np.linalg.svd(Z - Z.mean(axis=0), compute_uv=False) ** 2 / n
+    return np.sqrt(variances[variances > n * np.finfo(np.float32).eps * variances[0]])
+
+
+def unrolled_axes(rows: Array, graph: AffinityGraph, random_state: np.random.RandomState) -> np.ndarray:
+    """Return the standard deviations of the coordinates whose distances are about those along the graph.
+
+    With D the distances to landmarks and J their centring matrix, the landmarks have the coordinates V √Λ, where
+    -1/2 J D∘D J = V Λ V'; every other row is placed by its distances to them.
+    """
+    weights = to_scipy(graph.weights)
+    rows = rows if sp.issparse(rows) else to_numpy(rows)
+    lengths = pair_distances(rows, rows, row_indices(weights), weights.indices).astype(np.float64)
+    lengths = np.maximum(lengths, np.finfo(float).tiny)
+    n = graph.n_nodes
+    landmarks = random_state.choice(n, min(N_LANDMARKS, n), replace=False)
+    along = sp.csr_array((lengths, weights.indices, weights.indptr), shape=weights.shape)
+    squared = dijkstra(along, directed=False, indices=landmarks) ** 2
+    among = squared[:, landmarks]
+    means = among.mean(axis=0)
+    inner = -0.5 * (among - means - means[:, None] + among.mean())
+    values, vectors = np.linalg.eigh(inner)
+    kept = values > MIN_RELATIVE_VARIANCE * values[-1]
+    kept[: len(landmarks) // 2] = False
+    coordinates = -0.5 * (squared.T - means) @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return coordinates.std(axis=0)[::-1]
+
+
+def draw_gaussian(axes: np.ndarray, rows: Array, random_state: np.random.RandomState) -> Array:
+    """Draw as many rows as given ones from a Gaussian with the given principal axes, in coordinates along these."""
+    drawn = random_state.standard_normal((rows.shape[0], len(axes))) * axes
+    return drawn if is_numpy(rows) else asarray_like(drawn, rows, dtype=rows.dtype)

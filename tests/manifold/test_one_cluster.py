@@ -1,0 +1,245 @@
+"""Clusterability: near zero for a single cloud, above the thresholds where there are clusters."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from scipy.sparse.csgraph import dijkstra
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+
+import fiedler
+from fiedler import KNNGraph, ManifoldClustering, choose_n_clusters
+from fiedler.core.eigen import smallest_eigenpairs
+from fiedler.datasets import blobs, circles, two_moons
+from fiedler.graph.recipes import self_tuned
+from fiedler.manifold import one_cluster as module
+from fiedler.manifold.one_cluster import (
+    MIN_CLUSTERABILITY,
+    MIN_UNROLLED,
+    clusterability,
+    draw_gaussian,
+    principal_axes,
+    unrolled_axes,
+)
+
+SHAPES = {
+    "uniform": lambda rng, n, d: rng.uniform(size=(n, d)),
+    "Gaussian": lambda rng, n, d: rng.normal(size=(n, d)) * np.arange(1, d + 1),
+    "heavy tails": lambda rng, n, d: rng.standard_t(5, size=(n, d)),
+}
+
+
+def seeded(seed=0):
+    return np.random.RandomState(seed)
+
+
+def graph_of(rows):
+    return self_tuned(9, connect="mst").build(rows)
+
+
+# --------------------------------------------------------------------------------------------------- the two statistics
+
+
+@pytest.mark.parametrize("d", [2, 10, 50])
+@pytest.mark.parametrize("shape", list(SHAPES))
+def test_a_single_cloud_is_not_clusterable(shape, d):
+    for seed in range(4):
+        structure = clusterability(SHAPES[shape](seeded(seed), 300, d), seeded(seed))
+        assert structure.plain < MIN_CLUSTERABILITY
+        assert structure.unrolled < MIN_UNROLLED
+
+
+@pytest.mark.parametrize("make", [blobs, two_moons, circles])
+def test_clusters_are_clusterable(make):
+    for seed in range(3):
+        X, _ = make(400, noise=0.05, random_state=seed)
+        structure = clusterability(X, seeded(seed))
+        assert structure.plain > MIN_CLUSTERABILITY
+        assert structure.unrolled > MIN_UNROLLED
+
+
+def test_they_are_the_printed_differences(rng, monkeypatch):
+    """max_K [mean_b log λ_K(b) - log λ_K], K = 2..8, here with draws that are given."""
+    X = rng.normal(size=(80, 3))
+    drawn = [[rng.normal(size=(80, 3)) * [scale, 1, 1] for _ in range(module.N_DRAWS)] for scale in (1, 4)]
+    iterator = iter([*drawn[0], *drawn[1]])
+    monkeypatch.setattr(module, "draw_gaussian", lambda *args: next(iterator))
+
+    def log_values(rows):
+        values = smallest_eigenpairs(graph_of(rows), 8).values[1:]
+        return np.log(np.maximum(values, 1e-4))
+
+    expected = [np.max(np.mean([log_values(rows) for rows in some], axis=0) - log_values(X)) for some in drawn]
+
+    assert_allclose(clusterability(X, seeded())[:2], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("axes", [[3.0], [2.0, 2.0, 2.0], [4.0, 2.0, 1.0]])
+def test_the_number_of_axes_is_the_printed_quotient(axes, rng, monkeypatch):
+    """(Σ a²)² / Σ a⁴, which is k for k equal axes."""
+    monkeypatch.setattr(module, "unrolled_axes", lambda *args: np.array(axes))
+
+    n_axes = clusterability(rng.normal(size=(60, 2)), seeded()).n_axes
+
+    assert n_axes == pytest.approx(sum(a**2 for a in axes) ** 2 / sum(a**4 for a in axes))
+
+
+def test_the_axes_are_those_of_the_rows_and_of_the_unrolled_rows(rng, monkeypatch):
+    X, used = rng.normal(size=(80, 3)), []
+    original = draw_gaussian
+    monkeypatch.setattr(module, "draw_gaussian", lambda axes, *args: used.append(axes) or original(axes, *args))
+
+    clusterability(X, seeded())
+
+    assert len(used) == 2 * module.N_DRAWS
+    assert_allclose(used[0], principal_axes(X))
+    for axes in used[module.N_DRAWS :]:
+        assert_allclose(axes, used[-1])
+    assert len(used[-1]) > 3  # distances along a graph are not Euclidean
+
+
+def test_an_arc_and_a_roll_have_more_structure_than_their_principal_axes_only(fixed_rng):
+    """Unrolled they have hardly more than a cloud."""
+    angles, heights = fixed_rng.uniform(4.7, 14, 800), fixed_rng.uniform(0, 10, 800)
+    arc = np.stack([np.cos(angles[:400] / 4), np.sin(angles[:400] / 4)], axis=1)
+    roll = np.stack([angles * np.cos(angles), heights, angles * np.sin(angles)], axis=1)
+
+    for X in (arc, roll):
+        structure = clusterability(X, seeded())
+        assert structure.unrolled < min(structure.plain, MIN_UNROLLED)
+    assert clusterability(roll, seeded()).plain > MIN_CLUSTERABILITY
+
+
+def test_rotation_shift_and_scale_do_not_matter(rng):
+    X = rng.normal(size=(200, 4)) * [5, 1, 1, 0.2]
+    rotation, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    first, second = (clusterability(rows, seeded()) for rows in (X, 30 * X @ rotation + 7))
+    assert_allclose(first, second, atol=1e-4)
+
+
+def test_single_precision_far_from_the_origin():
+    X, _ = two_moons(400, noise=0.05, random_state=0)
+    shifted = (X + 1000).astype(np.float32)
+
+    assert_allclose(principal_axes(shifted), principal_axes(X), rtol=1e-3)
+    assert_allclose(unrolled_axes(shifted, graph_of(X), seeded()), unrolled_axes(X, graph_of(X), seeded()), rtol=0.02)
+    structure = clusterability(shifted, seeded())
+    assert structure.plain > MIN_CLUSTERABILITY
+    assert structure.unrolled > MIN_UNROLLED
+
+
+def test_repeated_rows_count_once(rng):
+    """Rounded measurements, of which most are repeated."""
+    X = np.round(2 * rng.normal(size=(500, 2)))
+    assert clusterability(X, seeded()).plain < MIN_CLUSTERABILITY
+
+
+def test_sparse_and_dense_rows_agree(rng):
+    X = np.where(rng.uniform(size=(150, 12)) < 0.4, rng.normal(size=(150, 12)), 0)
+
+    assert_allclose(clusterability(sp.csr_array(X), seeded()), clusterability(X, seeded()), atol=1e-3)
+
+
+def test_back_ends_agree(backend):
+    X, _ = two_moons(200, random_state=0)
+    expected = clusterability(X.astype(np.float32), seeded())
+    assert_allclose(clusterability(backend(X.astype(np.float32)), seeded()), expected, atol=0.02)
+
+
+def test_few_distinct_rows_say_nothing(rng):
+    assert clusterability(rng.normal(size=(19, 2)), seeded()) is None
+    assert clusterability(np.repeat(rng.normal(size=(10, 2)), 5, axis=0), seeded()) is None
+
+
+# ------------------------------------------------------------------------------------------------------------- the axes
+
+
+@pytest.mark.parametrize("shape", [(50, 4), (20, 70)])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_the_draws_have_the_principal_axes_of_the_rows(shape, kind, rng):
+    X = rng.normal(size=shape) @ rng.normal(size=(shape[1], shape[1])) + 3
+    axes = principal_axes(kind(X))
+    expected = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) / np.sqrt(len(X))
+
+    assert_allclose(axes, expected[: min(shape[1], shape[0] - 1)], rtol=1e-6)
+    many = draw_gaussian(axes, np.zeros((20_000, 1)), seeded())
+    assert_allclose(many.std(axis=0), axes, rtol=0.05)
+
+
+@pytest.mark.parametrize("angle", [1.0, 3.0, 5.5])
+def test_an_unrolled_arc_is_as_long_as_the_arc(angle, rng):
+    angles = rng.uniform(0, angle, 400)
+    arc = 7 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+    axes = unrolled_axes(arc, graph_of(arc), seeded())
+
+    assert_allclose(axes, [7 * angles.std()], rtol=0.01)
+
+
+def test_an_unrolled_roll_is_as_long_as_its_spiral(rng):
+    """√(1 + t²) dt along a spiral t (cos t, sin t); paths along a graph are a tenth longer at most."""
+    t, heights = rng.uniform(4.7, 14, 900), rng.uniform(0, 20, 900)
+    roll = np.stack([t * np.cos(t), heights, t * np.sin(t)], axis=1)
+    along = (t * np.sqrt(1 + t**2) + np.arcsinh(t)) / 2
+
+    axes = unrolled_axes(roll, graph_of(roll), seeded())
+
+    assert_allclose(axes[:2], [along.std(), heights.std()], rtol=0.15)
+    assert axes[2] < 0.1 * axes[0]
+
+
+def test_a_flat_sheet_keeps_its_axes(rng):
+    sheet = rng.uniform(size=(600, 2)) * [4, 1]
+
+    axes = unrolled_axes(sheet, graph_of(sheet), seeded())
+
+    assert_allclose(axes[:2], sheet.std(axis=0), rtol=0.15)
+    assert axes[2] < 0.15 * axes[0]
+
+
+def test_the_unrolled_rows_are_those_of_classical_scaling(rng, monkeypatch):
+    """-1/2 J D∘D J = V Λ V' with all rows as landmarks: coordinates V √Λ, of which the variance is Λ / n."""
+    X = rng.normal(size=(40, 3)) * [3, 2, 1]
+    graph = graph_of(X)
+    monkeypatch.setattr(module, "N_LANDMARKS", 40)
+    lengths = np.where(graph.weights.toarray() > 0, cdist(X, X), 0)
+    D, J = dijkstra(lengths), np.eye(40) - 1 / 40
+    values = np.linalg.eigvalsh(-0.5 * J @ D**2 @ J)[::-1]
+
+    expected = np.sqrt(values[:20][values[:20] > 1e-3 * values[0]] / 40)
+
+    assert_allclose(unrolled_axes(X, graph, seeded()), expected, rtol=1e-5)
+    assert_allclose(unrolled_axes(sp.csr_array(X), graph, seeded()), expected, rtol=1e-5)
+
+
+# ------------------------------------------------------------------------------------------------------ the one cluster
+
+
+def test_auto_answers_one_where_there_is_no_structure(rng):
+    X = rng.uniform(size=(300, 2))
+    labels, memberships, model = fiedler.cluster(X, random_state=0)
+
+    assert (model.n_clusters_, model.evidence_.n_clusters, model.evidence_.by) == (1, 1, "one cluster")
+    assert memberships.shape == (300, 1)
+    assert set(labels) == {0}
+    assert model.report().startswith("No clusters found; give n_clusters to split the rows anyway.")
+    assert "clusterability 0." in str(model.evidence_)
+    assert choose_n_clusters(X, estimator=KMeans()).n_clusters == 1
+    assert choose_n_clusters(X, range(2, 8)).n_clusters > 1  # one is not among the candidates
+    assert choose_n_clusters(X, [1, 2]).n_clusters == 1
+    assert choose_n_clusters(two_moons(200, random_state=0)[0], [1, 2]).n_clusters == 2
+    assert ManifoldClustering(max_clusters=2, random_state=0).fit(X).n_clusters_ == 1
+
+
+def test_one_is_not_considered_with_labels_graphs_or_few_rows(rng):
+    X = rng.uniform(size=(120, 2))
+    y = np.where(np.arange(120) < 5, np.arange(120) % 2, -1)
+    models = [
+        ManifoldClustering(max_clusters=3, random_state=0).fit(X, y),
+        ManifoldClustering(graph=KNNGraph(9, connect="mst"), max_clusters=3, random_state=0).fit(X),
+        ManifoldClustering(max_clusters=3, random_state=0).fit(KNNGraph(9, connect="mst").build(X)),
+        ManifoldClustering(max_clusters=3, random_state=0).fit(X[:19]),
+    ]
+    assert [model.evidence_.clusterability for model in models] == [None] * 4
+    assert min(model.n_clusters_ for model in models) >= 2
