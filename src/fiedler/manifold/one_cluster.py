@@ -69,7 +69,8 @@ def clusterability(X: Array, random_state: np.random.RandomState) -> Clusterabil
         drawn = [_log_eigenvalues(_graph_of(cloud), random_state) for cloud in clouds]
         values.append(float(np.max(np.mean(drawn, axis=0) - log_values)))
     plain, of_unrolled = values
-    return Clusterability(plain, of_unrolled, float(np.sum(unrolled**2) ** 2 / np.sum(unrolled**4)))
+    shares = (unrolled / unrolled.max()) ** 2  # relative, so that no power overflows
+    return Clusterability(plain, of_unrolled, float(np.sum(shares) ** 2 / np.sum(shares**2)))
 
 
 def _graph_of(rows: Array) -> AffinityGraph:
@@ -105,7 +106,8 @@ def unrolled_axes(rows: Array, graph: AffinityGraph, random_state: np.random.Ran
     weights = to_scipy(graph.weights)
     rows = rows if sp.issparse(rows) else to_numpy(rows)
     lengths = pair_distances(rows, rows, row_indices(weights), weights.indices).astype(np.float64)
-    lengths = np.maximum(lengths, np.finfo(float).tiny)
+    scale = lengths.max() or 1.0  # squares of the distances must not overflow
+    lengths = np.maximum(lengths / scale, np.finfo(float).tiny)
     n = graph.n_nodes
     landmarks = random_state.choice(n, min(N_LANDMARKS, n), replace=False)
     along = sp.csr_array((lengths, weights.indices, weights.indptr), shape=weights.shape)
@@ -117,7 +119,7 @@ def unrolled_axes(rows: Array, graph: AffinityGraph, random_state: np.random.Ran
     kept = values > MIN_RELATIVE_VARIANCE * values[-1]
     kept[: len(landmarks) // 2] = False
     coordinates = -0.5 * (squared.T - means) @ (vectors[:, kept] / np.sqrt(values[kept]))
-    return coordinates.std(axis=0)[::-1]
+    return scale * coordinates.std(axis=0)[::-1]
 
 
 def draw_gaussian(axes: np.ndarray, rows: Array, random_state: np.random.RandomState) -> Array:
