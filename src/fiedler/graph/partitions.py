@@ -98,7 +98,9 @@ def _cut_dendrogram(
 
 
 def _cut_without_tails(edges: WeightedEdges, labels: np.ndarray, k: int) -> float:
-    """Return the normalised cut; with an empty or a tiny group it is larger than any without."""
+    """Return the normalised cut; with a tiny group (a tail) K is added, which no cut exceeds, and it is infinite with
+    an empty one.
+    """
     inside = labels[edges.rows] == labels[edges.columns]
     volumes = np.bincount(labels, edges.degrees, minlength=k)
     if not volumes.all():

@@ -256,9 +256,8 @@ def choose_n_clusters(
         The rows, or a graph on them.
     candidates : iterable of int, optional
         The numbers to choose from; by default all that the number of rows permits, up to 150, and 300 where gaps
-        separate the clusters. One is chosen if the rows have no
-        more structure than a single cloud; it is left out if a graph is given, as ``X`` or as the estimator's own, or
-        fewer than 20 distinct rows.
+        separate the clusters. One is chosen if the rows have no more structure than a single cloud; it is left out if a
+        graph is given, as ``X`` or as the estimator's own, or fewer than 20 distinct rows.
     estimator : clusterer, optional
         The model whose clusters are counted: any scikit-learn clusterer with a parameter ``n_clusters`` or
         ``n_components``. By default the communities of the nearest-neighbour graph.
@@ -584,8 +583,7 @@ def count_clusters(
         about |= {"clusterability": structure.plain, "unrolled": structure.unrolled}
     if not numbers or (len(numbers) < 2 and structure is None):
         only = numbers[0] if numbers else min(n_samples, max(min_clusters, *(candidates or [0])))
-        is_one = structure is not None and structure.plain <= MIN_CLUSTERABILITY
-        if is_one:
+        if structure is not None and structure.plain <= MIN_CLUSTERABILITY:
             return NClustersChoice(1, "one cluster", [only], **about)
         is_capped = max_clusters is not None and max_clusters < separated
         return NClustersChoice(only, "the only candidate", [only], is_capped=is_capped, **about)
