@@ -80,7 +80,7 @@ def test_the_result_is_no_lower_than_the_start(rng, monkeypatch):
     W, _ = planted(rng)
     graph = AffinityGraph.from_matrix(W)
     best = communities(graph, 3, resolution=1.0, random_state=0).labels
-    monkeypatch.setattr(module, "_spectral_starts", lambda vectors, search, quick: {})
+    monkeypatch.setattr(module, "_spectral_starts", lambda vectors, search: {})
     monkeypatch.setattr(module, "_merged_cells", lambda cells, search: {})
 
     result = communities(graph, 3, starts=[best], resolution=1.0, random_state=1)
@@ -228,11 +228,11 @@ def test_a_graph_whose_components_all_become_single_supernodes(coarse_search):
     assert (result.labels[::2] == result.labels[1::2]).all()
 
 
-def test_quick_searches_for_several_numbers_of_communities(rng):
+def test_one_search_finds_several_numbers_of_communities(rng):
     W, y = planted(rng)
     search = MultilevelSearch.on(AffinityGraph.from_matrix(W), 5, np.random.RandomState(0))
 
-    results = search.find_each([2, 3, 5], np.random.RandomState(0))
+    results = [search.find(k, np.random.RandomState(0)) for k in (2, 3, 5)]
 
     assert [result.n_communities for result in results] == [2, 3, 5]
     assert clustering_accuracy(y, results[1].labels) == 1.0

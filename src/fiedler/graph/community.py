@@ -24,7 +24,6 @@ high modularity has split it and merged small ones: then lower resolutions are s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -420,30 +419,24 @@ class MultilevelSearch:
         *,
         starts: Sequence[np.ndarray] = (),
         resolution: float | None = None,
-        cells: Sequence[np.ndarray] | None = None,
     ) -> CommunityResult:
         """Search ``k`` communities of the coarsest graph and refine them.
 
         The search begins at partitions of the graph (``starts``) and at spectral ones, at a resolution that is chosen
-        by default. Searches that share fine partitions of the coarsest graph (``cells``) are quick: communities are
-        exchanged only in the end, not from every start.
+        by default.
         """
         search, supernodes = replace(self.search, k=k, rng=rng), self.hierarchy.supernodes
-        quick = cells is not None
-        spectral = _spectral_starts(self.vectors, search, quick)
-        cells = self.cells(k, rng) if cells is None else cells
-        spectral |= _merged_cells(cells, search)
+        spectral = _spectral_starts(self.vectors, search) | _merged_cells(self.cells(k, rng), search)
         population = [*(most_frequent(labels, supernodes, k) for labels in starts), *spectral.values()]
         gamma = RESOLUTION if resolution is None else resolution
-        improve = search.move if quick else search.improve
-        coarse = search.evolve([improve(start, gamma) for start in population], gamma)
+        coarse = search.evolve([search.improve(start, gamma) for start in population], gamma)
         if resolution is None and coarse.n_communities == k:
             coarse = search.lower_resolution(coarse, spectral.values())
         result = self.refine(coarse, k, rng)
         while resolution is None and result.n_communities < k and gamma < MAX_RESOLUTION:
             gamma *= RESOLUTION_FACTOR
             remaining = most_frequent(to_numpy(result.labels), supernodes, k)
-            coarse = improve(search.fill_empty(remaining, gamma), gamma)
+            coarse = search.improve(search.fill_empty(remaining, gamma), gamma)
             result = self.refine(coarse, k, rng)
         if resolution is None and result.n_communities < k:
             coarse = search.without_empty(coarse)
@@ -454,17 +447,6 @@ class MultilevelSearch:
             reference = csr_parts(self.hierarchy.graphs[0].weights)[0]
             found = asarray_like(found, reference, dtype=namespace(reference).int64)
         return replace(result, labels=found, starts=spectral)
-
-    def find_each(self, numbers: Sequence[int], rng: np.random.RandomState) -> list[CommunityResult]:
-        """Search communities for each of several numbers of them, quickly."""
-        cells: dict[int, list[np.ndarray]] = {}
-        results = []
-        for k in numbers:
-            shared = min(2 ** math.ceil(math.log2(k)), max(numbers))  # numbers up to this one share their cells
-            if shared not in cells:
-                cells[shared] = self.cells(shared, rng)
-            results.append(self.find(k, rng, cells=cells[shared]))
-        return results
 
     def cells(self, k: int, rng: np.random.RandomState) -> list[np.ndarray]:
         """Return fine partitions of the coarsest graph, to be merged to at most ``k`` communities."""
@@ -514,12 +496,11 @@ def _vector_counts(k: int, n_nodes: int) -> list[int]:
     return [min(n_nodes, max(k, round(factor * k))) for factor in EIGENVECTORS_PER_CLUSTER]
 
 
-def _spectral_starts(vectors: np.ndarray, search: CommunitySearch, quick: bool) -> dict[str, np.ndarray]:
-    """Return k-means on K and, unless ``quick``, on more eigenvectors, by name."""
+def _spectral_starts(vectors: np.ndarray, search: CommunitySearch) -> dict[str, np.ndarray]:
+    """Return k-means on K and on more eigenvectors, by name."""
     counts = _vector_counts(search.k, search.edges.n)
     return {
-        f"{count} eigenvectors": _cluster_directions(vectors[:, :count], search.k, 1 if quick else 3, search.rng)
-        for count in (counts[:1] if quick else counts)
+        f"{count} eigenvectors": _cluster_directions(vectors[:, :count], search.k, 3, search.rng) for count in counts
     }
 
 
