@@ -10,12 +10,12 @@ r"""The number of clusters: what is found again in subsets, with thin borders, a
        v_K   valley: m (mean log r of rows on borders - mean log r of rows inside), where r_i is the distance of row i
              to its last neighbour and m the dimension near the rows: by how much the density falls at the borders
 
-   are combined to the score  s_K³ Q_K e_K √v_K,  v_K between 0.1 and 1; of two methods the one with the higher score.
-3. *Choice.* If gaps separate groups, their number or a larger one that is stable and has valleys (groups that touch),
-   otherwise any; of these, the number of the highest score.
-4. *One cluster* if there are no gaps and the rows have no more structure than a single cloud
-   (:mod:`fiedler.manifold.one_cluster`), unless a stable partition has a valley; or if rows that may lie on a ring have
-   clusters that are neither stable nor have valleys: see `is_one_cluster`.
+   are combined to the score  (s_K Q_K)² e_K √v_K,  v_K between 0.1 and 1; of two methods the one with the higher score.
+3. *Choice.* If gaps separate groups, their number, unless a larger one is clearly better and has valleys (groups that
+   touch). Otherwise the number of the highest score, or the finest clearly different one with nearly as high a score:
+   clusters can be merged later.
+4. *One cluster* if there are no gaps, and the rows have neither more structure than a single cloud nor stable parts
+   with valleys between them (:mod:`fiedler.manifold.one_cluster`). Without more structure, valleys choose the number.
 
 The notes on ManifoldClustering in the documentation have the figures, and those of the rules that were not better.
 """
@@ -56,7 +56,7 @@ from ..graph.partitions import partitions
 from ..graph.recipes import as_affinity, default_recipe, is_precomputed, nested_graphs, self_tuned
 from ..graph.weights import canonical_order, check_relative_weights, weigh_graph
 from ..metrics.scores import weighted_ari
-from .one_cluster import MIN_CLUSTERABILITY, MIN_UNROLLED, Clusterability, clusterability
+from .one_cluster import HIGH_DIMENSION, MIN_CLUSTERABILITY, MIN_UNROLLED, clusterability, is_one_cluster
 
 # -------------------------------------------------------------------------------------------------------- the evidence
 
@@ -65,14 +65,16 @@ MIN_SUBSET_ROWS_PER_CLUSTER = 7  # of a subset, for the numbers of clusters that
 FEWEST_COMPARED = 6  # however few the rows are, but at least four for each cluster
 DENSE_UP_TO = 12  # every number up to this one is compared ...
 GRID_FACTOR = 1.25  # ... and then every so much larger one, up to half the number of cells of a graph
-STABILITY_POWER = 3
 MIN_VALLEY, DEEP_VALLEY = 0.1, 1.0  # in the score
-MAX_VALLEY = 3.0  # of clusters without borders
+MAX_VALLEY = 3.0  # of clusters without borders, and in the evidence for a valley
+MAX_VALLEY_CLUSTERS = 8  # for which a valley is evidence against one cluster
+NEARLY_AS_GOOD = 0.9  # relative score of a finer number that is preferred
 BORDER_SHARE, INSIDE_SHARE = 0.3, 0.1  # of the edges of a row that leave its cluster, at least and at most
 PERSISTENT_ABOVE = 0.85  # stability of a persistent number of clusters
 UNSTABLE_BELOW = 0.8  # stability of the chosen number below which the evidence is weak
-STABLE_ABOVE = 0.9  # stability of strong evidence, and of more clusters than gaps separate ...
-FINER_VALLEY = 0.5  # ... and their valley
+STABLE_ABOVE = 0.9  # stability of strong evidence
+FINER_STABILITY, FINER_VALLEY = 0.75, 0.5  # at least, of more clusters than gaps separate ...
+FINER_FACTOR = 1.5  # ... and their score relative to that of the groups
 MIN_FOUND = 0.9  # of the clusters that were asked for; partitions with fewer are no evidence
 LINE_DIMENSION, LINE_NEIGHBORS = 1.7, 15
 NEARLY_AS_STABLE = 0.05  # difference of the adjusted Rand index
@@ -93,7 +95,7 @@ class NClustersChoice:
     n_clusters : int
         The chosen number.
     by : str
-        The evidence that decided: 'gaps', 'score' or 'one cluster', or why there was nothing to decide.
+        The evidence that decided: 'gaps', 'score', 'valley' or 'one cluster', or why there was nothing to decide.
     candidates : list of int
         The numbers that were compared.
     stability : list of float or None
@@ -482,10 +484,19 @@ class Evidence(NamedTuple):
 
     @property
     def score(self) -> float:
-        """s³ Q e √v."""
+        """(s Q)² e √v."""
         depth = min(max(self.valley, MIN_VALLEY), DEEP_VALLEY)
-        quality = max(self.modularity, 0.0) * self.evenness
-        return max(self.stability, 0.0) ** STABILITY_POWER * quality * math.sqrt(depth)
+        return (max(self.stability, 0.0) * max(self.modularity, 0.0)) ** 2 * self.evenness * math.sqrt(depth)
+
+    def is_finer_than(self, groups: Evidence) -> bool:
+        """Whether clusters inside of groups that gaps separate are real."""
+        is_found = self.stability >= FINER_STABILITY and self.valley >= FINER_VALLEY
+        return is_found and self.score > FINER_FACTOR * groups.score
+
+    @property
+    def valley_score(self) -> float:
+        """s² e v: whether there are two parts at all, with a valley between them."""
+        return max(self.stability, 0.0) ** 2 * self.evenness * min(max(self.valley, 0.0), MAX_VALLEY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -596,8 +607,14 @@ def count_clusters(
         evidence = dict(sorted((evidence | compared.compare(between)).items()))
         chosen = _choose(evidence, least)
     by = "gaps" if chosen == separated >= 2 else "score"
-    if structure is not None and is_one_cluster(structure, evidence, chosen, density):
-        chosen, by = 1, "one cluster"
+    if structure is not None:
+        dimension = HIGH_DIMENSION if density is None else density.dimension
+        most = 0 if density is None else MAX_VALLEY_CLUSTERS
+        valleys = {k: one.valley_score for k, one in evidence.items() if k <= most}
+        if is_one_cluster(structure, max(valleys.values(), default=0.0), dimension):
+            chosen, by = 1, "one cluster"
+        elif valleys and structure.plain <= MIN_CLUSTERABILITY:
+            chosen, by = first_best(list(valleys), valleys.__getitem__), "valley"
     stability, errors, quality, _, valley, _ = map(list, zip(*evidence.values()))
     is_capped = max_clusters is not None and (max_clusters < separated or chosen == max_clusters != separated)
     return NClustersChoice(
@@ -652,48 +669,14 @@ def _numbers_between(numbers: Sequence[int], chosen: int) -> list[int]:
 
 
 def _choose(evidence: Mapping[int, Evidence], least: int) -> int:
-    """Return the number of the highest score: that of the gaps, or a larger one that is stable and has valleys."""
-    allowed = {k: one for k, one in evidence.items() if k >= least}
+    """Return the number that the gaps give, or a clearly better one; without gaps the best, or a finer one as good."""
     if least in evidence:
-        is_found = {k: one.stability >= STABLE_ABOVE and one.valley >= FINER_VALLEY for k, one in allowed.items()}
-        allowed = {k: one for k, one in allowed.items() if k == least or is_found[k]}
-    return first_best(list(allowed), lambda k: allowed[k].score) if allowed else least
-
-
-# One cluster. The thresholds were settled on 200 draws of clouds, balls, cubes, heavy and one-sided tails, arcs, rings,
-# rolls and lines (`benchmarks/quality_count.py`), so that one cluster is found in at least 95 of 100 new ones.
-
-HIGH_DIMENSION = 5.5  # near the rows; from there on nothing but clusters has the structure
-FLAT_DIMENSION, FLAT_AXES = 2.5, 4.0  # near the rows, and of all of them unrolled; below both, rows may lie on a ring,
-# which has more structure than a cloud, but no clusters
-MAX_FLAT_CLUSTERS = 20  # that are looked at for ...
-FLAT_EVIDENCE = 0.36  # ... s⁴ v of any of them, or ...
-FLAT_STABILITY = 0.96  # ... the stability of the chosen ones
-TAIL_CLUSTERABILITY = 2.0  # tails have less structure; where there is not more, ...
-TAIL_STABILITY, TAIL_VALLEY = 0.72, 0.7  # ... one of them is needed between these dimensions
-TOUCHING_CLUSTERABILITY, TOUCHING_UNROLLED = 0.4, 0.8  # at least, of clusters that overlap so far ...
-TOUCHING_STABILITY, TOUCHING_VALLEY = 0.8, 0.6  # ... that the rows have hardly more structure than a cloud; and both
-MIN_TOUCHING_DIMENSION = 1.5
-CERTAIN_STABILITY = 0.99  # of clusters without borders, in many dimensions
-
-
-def is_one_cluster(
-    structure: Clusterability, evidence: Mapping[int, Evidence], chosen: int, density: RowDensity | None
-) -> bool:
-    """Return whether rows without gaps are one cluster, given the evidence for more and the best number of them."""
-    dimension = HIGH_DIMENSION if density is None else density.dimension
-    stability, valley = evidence[chosen].stability, evidence[chosen].valley
-    if stability >= CERTAIN_STABILITY and valley >= MAX_VALLEY and dimension >= FLAT_DIMENSION:
-        return False
-    if structure.plain <= MIN_CLUSTERABILITY:
-        touches = structure.plain > TOUCHING_CLUSTERABILITY and structure.unrolled > TOUCHING_UNROLLED
-        is_found = stability >= TOUCHING_STABILITY and valley >= TOUCHING_VALLEY
-        return not (touches and is_found and dimension >= MIN_TOUCHING_DIMENSION)
-    if dimension >= HIGH_DIMENSION:
-        return False
-    if structure.unrolled <= MIN_UNROLLED:
-        return True
-    if dimension < FLAT_DIMENSION and structure.n_axes < FLAT_AXES:
-        flat = [one.stability**4 * one.valley for k, one in evidence.items() if k <= MAX_FLAT_CLUSTERS]
-        return stability < FLAT_STABILITY and max(flat, default=0.0) < FLAT_EVIDENCE
-    return structure.plain < TAIL_CLUSTERABILITY and stability < TAIL_STABILITY and valley < TAIL_VALLEY
+        finer = [k for k, one in evidence.items() if k > least and one.is_finer_than(evidence[least])]
+        return first_best(finer, lambda k: evidence[k].score) if finer else least
+    scores = {k: one.score for k, one in evidence.items() if k >= least}
+    if not scores:
+        return least
+    best = first_best(list(scores), scores.__getitem__)
+    good = [k for k in scores if k * (1 - SIMILAR_NUMBERS) > best and scores[k] >= NEARLY_AS_GOOD * scores[best]]
+    similar = [k for k in scores if good and max(best, max(good) * (1 - SIMILAR_NUMBERS)) < k <= max(good)]
+    return first_best(similar, scores.__getitem__) if similar else best

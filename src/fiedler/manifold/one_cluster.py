@@ -11,7 +11,14 @@ depends on shapes and tails: a self-tuned graph hardly depends on the density.
 A Gaussian has c ≈ 0, and other shapes without gaps (a cube, a ball, heavy or one-sided tails) have up to 0.91. An arc
 or a rolled sheet is longer than its principal axes tell. So c is computed a second time with the principal axes of the
 *unrolled* rows: their coordinates by classical scaling of the distances along the graph to some landmarks [Tenenbaum
-et al. 2000]. Most arcs and rolls have less than 1.8 then.
+et al. 2000]. Most arcs and rolls have less than 1.8 then. A closed loop cannot be unrolled; rows whose unrolled
+coordinates lie on a circle, with an empty middle, are compared with a ring as wide as theirs.
+
+Clusters that touch may leave the spectrum as it is. Then it counts how much thinner the rows are on the border between
+the parts of a partition that is found again in subsets (`is_one_cluster`).
+
+The thresholds were settled on 240 draws of clouds, balls, cubes, heavy and one-sided tails, arcs, rings, rolls and
+lines (``benchmarks/quality_count.py single``), so that one cluster is found in at least 95 of 100 new ones.
 """
 
 from __future__ import annotations
@@ -33,7 +40,10 @@ from ..graph.recipes import as_affinity, default_recipe
 from ..graph.weights import different_rows
 
 MIN_CLUSTERABILITY = math.log(2.5)  # above which there is more than one cluster
-MIN_UNROLLED = 1.8  # the same for the unrolled rows
+FEW_AXES, MIN_UNROLLED = 4.0, 2.3  # of rows on a curve or a surface; the same for the unrolled rows
+HIGH_DIMENSION, HIGH_CLUSTERABILITY = 5.5, 1.5  # of others, one of which is needed: tails have more structure, too
+LINE_AXES, MIN_VALLEY = 1.5, 0.25  # of rows that are no line, and the evidence for a valley among them
+CLEAR_DIMENSION, CLEAR_VALLEY = 2.5, 2.0  # the same for rows of more structure than a cloud, even along a line
 MIN_CLUSTERABILITY_ROWS = 20  # distinct ones; with fewer the spectrum of a graph says little
 MAX_CLUSTERABILITY_ROWS = 1000  # a random sample of more rows
 MAX_EIGENVALUES = 8
@@ -41,6 +51,8 @@ N_DRAWS = 4
 EIGENVALUE_FLOOR = 1e-4  # smaller ones are raised to it: they depend on the single edges that join components
 N_LANDMARKS = 60
 MIN_RELATIVE_VARIANCE = 1e-3  # of the coordinates of the unrolled rows
+MIN_LOOP_AXIS, MIN_LOOP_RADIUS = 0.85, 0.65  # of a loop: the second axis relative to the first, and the radius ...
+LOOP_QUANTILE = 0.02  # ... of the rows nearest to the middle, relative to the median
 
 
 class Clusterability(NamedTuple):
@@ -49,6 +61,28 @@ class Clusterability(NamedTuple):
     plain: float
     unrolled: float
     n_axes: float  # (Σ a²)² / Σ a⁴ for the axes a of the unrolled rows: along how many they extend
+    is_loop: bool = False  # whether the unrolled rows lie on a circle
+
+
+def is_one_cluster(structure: Clusterability, valley: float, dimension: float) -> bool:
+    """Return whether rows without gaps are one cluster.
+
+    Parameters
+    ----------
+    structure : Clusterability
+    valley : float
+        The largest s² e v of up to eight clusters: stable partitions with a valley.
+    dimension : float
+        The number of dimensions near the rows.
+    """
+    has_structure = structure.plain > MIN_CLUSTERABILITY
+    if structure.n_axes < FEW_AXES:
+        is_found = has_structure and structure.unrolled > MIN_UNROLLED
+    else:
+        is_found = has_structure and (dimension >= HIGH_DIMENSION or structure.plain > HIGH_CLUSTERABILITY)
+    has_valley = valley > MIN_VALLEY and structure.n_axes >= LINE_AXES and not structure.is_loop
+    is_clear = has_structure and valley > CLEAR_VALLEY and dimension >= CLEAR_DIMENSION
+    return not (is_found or has_valley or is_clear)
 
 
 def clusterability(X: Array, random_state: np.random.RandomState) -> Clusterability | None:
@@ -63,14 +97,19 @@ def clusterability(X: Array, random_state: np.random.RandomState) -> Clusterabil
         return None
     graph = _graph_of(rows)
     log_values = _log_eigenvalues(graph, random_state)
-    values, unrolled = [], unrolled_axes(rows, graph, random_state)
-    for axes in (principal_axes(rows), unrolled):
-        clouds = (draw_gaussian(axes, rows, random_state) for _ in range(N_DRAWS))
-        drawn = [_log_eigenvalues(_graph_of(cloud), random_state) for cloud in clouds]
-        values.append(float(np.max(np.mean(drawn, axis=0) - log_values)))
-    plain, of_unrolled = values
-    shares = (unrolled / unrolled.max()) ** 2  # relative, so that no power overflows
-    return Clusterability(plain, of_unrolled, float(np.sum(shares) ** 2 / np.sum(shares**2)))
+    axes, unrolled = principal_axes(rows), unrolled_coordinates(rows, graph, random_state)
+    lengths, spread = unrolled.std(axis=0), loop_spread(unrolled)
+    clouds = [draw_gaussian(axes, rows, random_state) for _ in range(N_DRAWS)]
+    unrolled_clouds = [
+        draw_gaussian(lengths, rows, random_state) if spread is None else draw_ring(spread, rows, random_state)
+        for _ in range(N_DRAWS)
+    ]
+    plain, of_unrolled = (
+        float(np.max(np.mean([_log_eigenvalues(_graph_of(one), random_state) for one in drawn], axis=0) - log_values))
+        for drawn in (clouds, unrolled_clouds)
+    )
+    shares = (lengths / lengths.max()) ** 2  # relative, so that no power overflows
+    return Clusterability(plain, of_unrolled, float(np.sum(shares) ** 2 / np.sum(shares**2)), spread is not None)
 
 
 def _graph_of(rows: Array) -> AffinityGraph:
@@ -97,8 +136,8 @@ def principal_axes(rows: Array) -> np.ndarray:
     return np.sqrt(variances[variances > n * np.finfo(np.float32).eps * variances[0]])
 
 
-def unrolled_axes(rows: Array, graph: AffinityGraph, random_state: np.random.RandomState) -> np.ndarray:
-    """Return the standard deviations of the coordinates whose distances are about those along the graph.
+def unrolled_coordinates(rows: Array, graph: AffinityGraph, random_state: np.random.RandomState) -> np.ndarray:
+    """Return coordinates of the rows whose distances are about those along the graph, the longest axis first.
 
     With D the distances to landmarks and J their centring matrix, the landmarks have the coordinates V √Λ, where
     -1/2 J D∘D J = V Λ V'; every other row is placed by its distances to them.
@@ -119,10 +158,28 @@ def unrolled_axes(rows: Array, graph: AffinityGraph, random_state: np.random.Ran
     kept = values > MIN_RELATIVE_VARIANCE * values[-1]
     kept[: len(landmarks) // 2] = False
     coordinates = -0.5 * (squared.T - means) @ (vectors[:, kept] / np.sqrt(values[kept]))
-    return scale * coordinates.std(axis=0)[::-1]
+    return scale * coordinates[:, ::-1]
+
+
+def loop_spread(coordinates: np.ndarray) -> float | None:
+    """Return the relative standard deviation of the radius of rows that lie on a circle, None if they do not."""
+    lengths = coordinates.std(axis=0)
+    if len(lengths) < 2 or lengths[1] < MIN_LOOP_AXIS * lengths[0]:
+        return None
+    radius = np.hypot(*(coordinates[:, :2] / lengths[:2]).T)
+    is_hollow = np.quantile(radius, LOOP_QUANTILE) >= MIN_LOOP_RADIUS * np.median(radius)
+    return float(radius.std() / radius.mean()) if is_hollow else None
 
 
 def draw_gaussian(axes: np.ndarray, rows: Array, random_state: np.random.RandomState) -> Array:
     """Draw as many rows as given ones from a Gaussian with the given principal axes, in coordinates along these."""
     drawn = random_state.standard_normal((rows.shape[0], len(axes))) * axes
+    return drawn if is_numpy(rows) else asarray_like(drawn, rows, dtype=rows.dtype)
+
+
+def draw_ring(spread: float, rows: Array, random_state: np.random.RandomState) -> Array:
+    """Draw as many rows as given ones from a ring in the plane, with the given standard deviation of its radius."""
+    angle = random_state.uniform(0, 2 * np.pi, rows.shape[0])
+    radius = 1 + spread * random_state.standard_normal(rows.shape[0])
+    drawn = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     return drawn if is_numpy(rows) else asarray_like(drawn, rows, dtype=rows.dtype)
