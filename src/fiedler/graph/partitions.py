@@ -1,6 +1,6 @@
 r"""Partitions of one graph into many numbers of clusters, quickly: to compare the numbers, not to keep the partitions.
 
-Three partitions are made for each number K:
+Up to four partitions are made for each number K:
 
 1. two from dendrograms of the cells of the graph (:mod:`.borders`), in which at each step those two groups are merged
    for which
@@ -10,10 +10,12 @@ Three partitions are made for each number K:
    is largest; e_ij is the weight between them and v_i their volume, as shares of all. The first makes groups of about
    equal volume, the second also small ones and long ones. All numbers of clusters are cuts of one dendrogram, improved
    by moves of whole cells;
-2. unless K is large, one by k-means on the directions of K eigenvectors, which finds long and curved groups.
+2. unless K is large, one by k-means on the directions of K eigenvectors, which finds long and curved groups;
+3. two by Genie's linkage (:mod:`.tree`) on the spanning tree of the heaviest edges, which finds groups of any shape
+   and density with thin borders; small groups are merged first where sizes are too unequal.
 
-Nodes on a boundary move in all of them. The one of the lowest normalised cut is returned, and the spectral one: what is
-found again in subsets by one method need not be by the other.
+Nodes on a boundary move in the first three, of which the one of the lowest normalised cut is returned; so are the
+linkages and the spectral one: what is found again in subsets by one method need not be by another.
 """
 
 from __future__ import annotations
@@ -24,21 +26,25 @@ import numpy as np
 
 from ..core.arrays import first_best, to_numpy
 from ..core.eigen import smallest_eigenpairs
-from ..core.sparse import sum_entries
+from ..core.sparse import row_indices, sum_entries, to_scipy
 from .affinity import AffinityGraph
 from .borders import find_cells
 from .coarsen import WeightedEdges
 from .community import MIN_RELATIVE_VOLUME, RESOLUTION, _cluster_directions, _move_cells, on_host
 from .cuts import sum_of_cut_ratios
+from .tree import MergeTree, cut_tree, genie_merges, minimum_tree
 
 NODES_PER_CELL = 4  # up to as many cells as `find_cells` makes
 MAX_SPECTRAL, MAX_SPECTRAL_WORK = 20, 40_000  # clusters, and clusters times nodes, up to one of which k-means is used
 MOVE_ROUNDS = 6  # of nodes
+MAX_MOVE_RESOLUTION = 4.0  # γ of these moves, which is raised while clusters become empty
+GINI_THRESHOLDS = (0.1, 0.3)  # of the inequality of sizes above which Genie's linkage merges the smallest group
+MIN_RELATIVE_WEIGHT = 1e-300  # before the logarithm
 EIGENVECTOR_TOL = 1e-3
 
 
 def partitions(graph: AffinityGraph, numbers: Sequence[int], rng: np.random.RandomState) -> list[list[np.ndarray]]:
-    """Return the labels of one or two partitions for each number of clusters; the numbers ascend."""
+    """Return the labels of up to four partitions for each number of clusters; the numbers ascend."""
     graph = on_host(graph)
     edges, cells = WeightedEdges.of(graph), find_cells(graph, rng, NODES_PER_CELL)
     k = int(cells.max()) + 1
@@ -51,18 +57,38 @@ def partitions(graph: AffinityGraph, numbers: Sequence[int], rng: np.random.Rand
         n_vectors = min(graph.n_nodes - 1, n_vectors)
         pairs = smallest_eigenpairs(graph, n_vectors, kind="random_walk", tol=EIGENVECTOR_TOL, random_state=rng)
         vectors = to_numpy(pairs.vectors)
-    found = []
+    found, linkages = [], _linkages(graph)
     for i, number in enumerate(numbers):
         starts = [part[i][cells] for part in merged]
         if number <= n_vectors:
             starts.append(_cluster_directions(vectors[:, :number], number, 1, rng))
-        moved = [
-            edges.move(start.astype(np.int64), RESOLUTION, number, rng, max_rounds=MOVE_ROUNDS).labels
-            for start in starts
-        ]
+        moved = [_move_nodes(edges, start.astype(np.int64), number, rng) for start in starts]
         best = first_best(moved, lambda labels: _cut_without_tails(edges, labels, number), lowest=True)  # noqa: B023
-        found.append([best, *(one for one in moved[2:] if one is not best)])
+        trees = [cut_tree(tree, number) for tree in linkages]
+        found.append([best, *trees, *(one for one in moved[2:] if one is not best)])
     return found
+
+
+def _linkages(graph: AffinityGraph) -> list[MergeTree]:
+    """Return the hierarchies of Genie's linkage on the spanning tree of the heaviest edges."""
+    weights = to_scipy(graph.weights)
+    rows = row_indices(weights)
+    upper = rows < weights.indices
+    ends = np.stack([rows[upper], weights.indices[upper]], axis=1).astype(np.int64)
+    data = weights.data[upper].astype(np.float64)
+    lengths = -np.log(np.maximum(data / data.max(), MIN_RELATIVE_WEIGHT))
+    tree = minimum_tree(ends, lengths, graph.n_nodes, lengths)
+    return [genie_merges(tree, threshold) for threshold in GINI_THRESHOLDS]
+
+
+def _move_nodes(edges: WeightedEdges, start: np.ndarray, number: int, rng: np.random.RandomState) -> np.ndarray:
+    """Move nodes on boundaries, at a resolution at which no cluster becomes empty if there is one."""
+    n_clusters, gamma = len(np.unique(start)), RESOLUTION
+    while True:
+        moved = edges.move(start, gamma, number, rng, max_rounds=MOVE_ROUNDS)
+        if moved.n_communities >= n_clusters or gamma >= MAX_MOVE_RESOLUTION:
+            return moved.labels
+        gamma *= 2
 
 
 def _cut_dendrogram(
