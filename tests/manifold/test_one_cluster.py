@@ -15,12 +15,19 @@ from fiedler.datasets import blobs, circles, two_moons
 from fiedler.graph.recipes import self_tuned
 from fiedler.manifold import one_cluster as module
 from fiedler.manifold.one_cluster import (
+    CLEAR_VALLEY,
+    HIGH_CLUSTERABILITY,
     MIN_CLUSTERABILITY,
     MIN_UNROLLED,
+    MIN_VALLEY,
+    Clusterability,
     clusterability,
     draw_gaussian,
+    draw_ring,
+    is_one_cluster,
+    loop_spread,
     principal_axes,
-    unrolled_axes,
+    unrolled_coordinates,
 )
 
 SHAPES = {
@@ -36,6 +43,14 @@ def seeded(seed=0):
 
 def graph_of(rows):
     return self_tuned(9, connect="mst").build(rows)
+
+
+def unrolled_axes(rows, graph, rng):
+    return unrolled_coordinates(rows, graph, rng).std(axis=0)
+
+
+def ring(rng, n, width=0.05):
+    return draw_ring(width, np.empty((n, 2)), rng)
 
 
 # --------------------------------------------------------------------------------------------------- the two statistics
@@ -78,7 +93,8 @@ def test_they_are_the_printed_differences(rng, monkeypatch):
 @pytest.mark.parametrize("axes", [[3.0], [2.0, 2.0, 2.0], [4.0, 2.0, 1.0]])
 def test_the_number_of_axes_is_the_printed_quotient(axes, rng, monkeypatch):
     """(Σ a²)² / Σ a⁴, which is k for k equal axes."""
-    monkeypatch.setattr(module, "unrolled_axes", lambda *args: np.array(axes))
+    coordinates = np.array([[1.0], [-1.0]]) * axes
+    monkeypatch.setattr(module, "unrolled_coordinates", lambda *args: coordinates)
 
     n_axes = clusterability(rng.normal(size=(60, 2)), seeded()).n_axes
 
@@ -211,6 +227,74 @@ def test_the_unrolled_rows_are_those_of_classical_scaling(rng, monkeypatch):
 
     assert_allclose(unrolled_axes(X, graph, seeded()), expected, rtol=1e-5)
     assert_allclose(unrolled_axes(sp.csr_array(X), graph, seeded()), expected, rtol=1e-5)
+
+
+def test_the_unrolled_coordinates_of_all_rows_have_the_distances_along_the_graph(rng):
+    """Of rows on a line they are the rows themselves, up to a shift and a reflection."""
+    X = np.sort(rng.uniform(size=(60, 1)), axis=0)
+
+    unrolled = unrolled_coordinates(X, graph_of(X), seeded())
+
+    assert unrolled.shape == (60, 1)
+    assert_allclose(abs(unrolled[:, 0] - unrolled[0, 0]), X[:, 0] - X[0, 0], atol=1e-6)
+
+
+# --------------------------------------------------------------------------------------------------------- closed loops
+
+
+def test_a_ring_is_a_loop_with_the_width_of_its_radius(fixed_rng):
+    X = ring(fixed_rng, 800)
+    radius = np.hypot(*X.T)
+
+    structure = clusterability(X, seeded())
+
+    assert loop_spread(X) == pytest.approx(radius.std() / radius.mean(), rel=0.05)
+    assert structure.is_loop
+    assert structure.unrolled < MIN_UNROLLED
+
+
+@pytest.mark.parametrize("shape", ["disc", "arc", "line"])
+def test_other_shapes_are_no_loops(shape, fixed_rng):
+    shapes = {
+        "disc": fixed_rng.normal(size=(500, 2)),
+        "arc": ring(fixed_rng, 1000),
+        "line": fixed_rng.uniform(size=(500, 1)),
+    }
+    rows = shapes[shape]
+    rows = rows[rows[:, 0] > -0.5] if shape == "arc" else rows
+    assert loop_spread(rows) is None
+
+
+def test_a_drawn_ring_has_the_given_width(fixed_rng):
+    radius = np.hypot(*ring(fixed_rng, 20_000, 0.1).T)
+
+    assert_allclose([radius.mean(), radius.std()], [1, 0.1], rtol=0.02)
+
+
+# ----------------------------------------------------------------------------------------------------------- the rule
+
+
+ABOVE, FLAT = MIN_CLUSTERABILITY + 0.01, MIN_CLUSTERABILITY - 0.01
+
+
+@pytest.mark.parametrize(
+    ("structure", "valley", "dimension", "is_one"),
+    [
+        ((FLAT, 9, 2.0), 0.0, 2, True),
+        ((ABOVE, MIN_UNROLLED + 0.01, 2.0), 0.0, 2, False),  # more than a cloud, and than a curve
+        ((ABOVE, MIN_UNROLLED - 0.01, 2.0), 0.0, 2, True),  # an arc
+        ((ABOVE, 0, 9.0), 0.0, 2, True),  # tails of few dimensions
+        ((ABOVE, 0, 9.0), 0.0, 6, False),
+        ((HIGH_CLUSTERABILITY + 0.01, 0, 9.0), 0.0, 2, False),
+        ((FLAT, 0, 2.0), MIN_VALLEY + 0.01, 2, False),  # a valley in a cloud
+        ((FLAT, 0, 1.4), MIN_VALLEY + 0.01, 1, True),  # along a line
+        ((FLAT, 0, 2.0, True), MIN_VALLEY + 0.01, 2, True),  # around a loop
+        ((ABOVE, 0, 1.4), CLEAR_VALLEY + 0.01, 3, False),
+        ((ABOVE, 0, 1.4), CLEAR_VALLEY + 0.01, 2, True),
+    ],
+)
+def test_one_cluster_is_the_absence_of_structure_and_of_valleys(structure, valley, dimension, is_one):
+    assert is_one_cluster(Clusterability(*structure), valley, dimension) is is_one
 
 
 # ------------------------------------------------------------------------------------------------------ the one cluster

@@ -23,6 +23,7 @@ result is the graph that a search of all rows would give, up to ties and roundin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -31,12 +32,12 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import _check_sample_weight
 
-from ..core.arrays import Array, append_rows, asarray_like, namespace, row_blocks, sq_row_norms, to_numpy
+from ..core.arrays import Array, append_rows, asarray_like, namespace, row_blocks, sq_row_norms, take_rows, to_numpy
 from ..core.sparse import csr_parts, from_coo, row_indices, to_scipy, with_data
 from ..errors import InputError
 from .affinity import AffinityGraph
 from .kernels import LOCAL_NEIGHBOR, pair_distances
-from .neighbors import Edges, k_nearest, nearest_of_rows
+from .neighbors import APPROXIMATE_ABOVE, Edges, k_nearest, nearest_of_rows
 from .recipes import KNNGraph, nearest_edges, nth_distances
 from .voronoi import order_of_equal_rows
 
@@ -172,6 +173,21 @@ class CopiedRows(NamedTuple):
         else:
             fresh, new_nodes = first[n_nodes:] - n_nodes, nodes[n_nodes:]
         return fresh, CopiedRows(np.concatenate([self.first, n_rows + fresh]), np.concatenate([self.nodes, new_nodes]))
+
+
+def ordered_copies(X: Array, accept: Callable[[CopiedRows], bool]) -> CopiedRows | None:
+    """Return the different rows in the order in which they are clustered, None for all rows in their own order.
+
+    Equal rows are clustered as one, which has the sum of their weights, if that is acceptable. The order does not
+    depend on that of the rows, so that the partition does not either; of more than `APPROXIMATE_ABOVE` rows, neighbours
+    may depend on it in any case.
+    """
+    copies = CopiedRows.of(X)
+    if not accept(copies):
+        copies = CopiedRows.none(X.shape[0])
+    if X.shape[0] > APPROXIMATE_ABOVE:
+        return copies if copies.exist else None
+    return copies.reorder(canonical_order(take_rows(X, copies.first) if copies.exist else X))
 
 
 def different_rows(X: Array) -> tuple[np.ndarray, np.ndarray]:

@@ -47,19 +47,18 @@ from ..core.fitting import dispatch_blocks, fit_method, print_line
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
 from ..errors import InputError, ignore_warnings, warn
 from ..graph.affinity import AffinityGraph, refuse_affinity_as_rows, rows_or_graph
-from ..graph.borders import MIN_GROUP_SIZE
 from ..graph.constraints import ConstraintsLike, add_constraints, attractive_part, check_constraints
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_clusters_are_empty
 from ..graph.labels import UNKNOWN
-from ..graph.neighbors import APPROXIMATE_ABOVE, Edges
+from ..graph.neighbors import Edges
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_precomputed, nested_graphs, self_tuned
 from ..graph.sizes import SizeBounds, check_size_bounds
 from ..graph.smoothing import link_degrees, link_weights, replace_coincident_rows
 from ..graph.weights import (
     CopiedRows,
-    canonical_order,
     check_sample_weight,
     expand_graph,
+    ordered_copies,
     relative_weights,
     weigh_graph,
 )
@@ -84,7 +83,7 @@ from .candidates import (
 from .choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explain import ExplainMixin
 from .memberships import PartialSupervision, outlier_scores, select_outliers, walk_memberships
-from .n_clusters import NClustersChoice, RowDensity, count_clusters, subgraph
+from .n_clusters import NClustersChoice, RowDensity, count_clusters, has_few_values, one_for_each, subgraph
 from .report_text import format_report
 from .state import FittedState
 from .update import SPARSE_NEIGHBORS, UpdateMixin
@@ -449,24 +448,20 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         return bounds
 
     def _find_copies(self, X: Array, weights: np.ndarray | None) -> CopiedRows | None:
-        """Return the different rows in the order in which they are clustered, None for all rows in their own order.
+        """Return the different rows, which are clustered with the sums of their weights.
 
-        Equal rows are clustered as one, which has the sum of their weights. There are exceptions: fewer different rows
-        than clusters; too few to be counted, without many copies of each; rows that fill more than one cluster. The
-        order does not depend on that of the rows, so that
-        the partition does not either; of more than `APPROXIMATE_ABOVE` rows, neighbours may depend on it in any case.
+        All of them are, if fewer differ than there are clusters, if too few differ to be counted without many copies of
+        each, or if copies of a row fill more than one cluster.
         """
-        copies = CopiedRows.of(X)
-        min_rows = MIN_ROWS if self._n_clusters_is_auto() else int(self.n_clusters)
-        has_few_values = X.shape[0] >= MIN_GROUP_SIZE * len(copies.first) and self.min_cluster_size is None
-        if self._n_clusters_is_auto() and has_few_values and (self.max_clusters or MIN_ROWS) >= len(copies.first):
-            min_rows = 2
-        fits = self.max_cluster_size is None or copies.total(weights).max() <= self.max_cluster_size
-        if len(copies.first) < min_rows or not fits:
-            copies = CopiedRows.none(X.shape[0])
-        if X.shape[0] > APPROXIMATE_ABOVE:
-            return copies if copies.exist else None
-        return copies.reorder(canonical_order(take_rows(X, copies.first) if copies.exist else X))
+
+        def accept(copies: CopiedRows) -> bool:
+            n_different, is_auto = len(copies.first), self._n_clusters_is_auto()
+            is_counted = is_auto and has_few_values(copies) and self.min_cluster_size is None
+            is_counted = is_counted and (self.max_clusters or MIN_ROWS) >= n_different
+            enough = n_different >= (MIN_ROWS if is_auto else int(self.n_clusters)) or (is_counted and n_different > 1)
+            return enough and not (self.max_cluster_size and copies.total(weights).max() > self.max_cluster_size)
+
+        return ordered_copies(X, accept)
 
     def _restore_rows(self, copies: CopiedRows, X: Array) -> None:
         """Bring results into the order of the rows, and give all copies of a row the same ones."""
@@ -562,7 +557,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         supervision, bounds, _ = request
         densest = list(graphs.values())[-1]
         if self._state.copies is not None and densest.n_nodes < MIN_ROWS:
-            return NClustersChoice(densest.n_nodes, "one for each different row", [densest.n_nodes])
+            return one_for_each(densest.n_nodes)
         min_clusters, most = max(2, supervision.n_classes), self.max_clusters
         max_clusters = None if most is None else max(most, min_clusters)
         may_be_one = self._graph_is_default() and not supervision.n_known

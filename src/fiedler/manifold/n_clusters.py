@@ -47,16 +47,24 @@ from ..core.parallel import map_tasks
 from ..core.sparse import row_indices, to_scipy
 from ..errors import InputError, shown
 from ..graph.affinity import AffinityGraph
-from ..graph.borders import MAX_CELLS, separated_groups
+from ..graph.borders import MAX_CELLS, MIN_GROUP_SIZE, SeparatedGroups, separated_groups
 from ..graph.community import modularity
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
 from ..graph.kernels import LandmarkGraph
-from ..graph.neighbors import APPROXIMATE_ABOVE, Edges
+from ..graph.neighbors import Edges
 from ..graph.partitions import partitions
 from ..graph.recipes import as_affinity, default_recipe, is_precomputed, nested_graphs, self_tuned
-from ..graph.weights import canonical_order, check_relative_weights, weigh_graph
+from ..graph.weights import CopiedRows, check_relative_weights, ordered_copies, relative_weights, weigh_graph
 from ..metrics.scores import weighted_ari
-from .one_cluster import HIGH_DIMENSION, MIN_CLUSTERABILITY, MIN_UNROLLED, clusterability, is_one_cluster
+from .choice import MIN_ROWS
+from .one_cluster import (
+    HIGH_DIMENSION,
+    MIN_CLUSTERABILITY,
+    MIN_UNROLLED,
+    clusterability,
+    error_probability,
+    evidence_against_one,
+)
 
 # -------------------------------------------------------------------------------------------------------- the evidence
 
@@ -69,7 +77,10 @@ MIN_VALLEY, DEEP_VALLEY = 0.1, 1.0  # in the score
 MAX_VALLEY = 3.0  # of clusters without borders, and in the evidence for a valley
 MAX_VALLEY_CLUSTERS = 8  # for which a valley is evidence against one cluster
 NEARLY_AS_GOOD = 0.9  # relative score of a finer number that is preferred
-BORDER_SHARE, INSIDE_SHARE = 0.3, 0.1  # of the edges of a row that leave its cluster, at least and at most
+BORDER_SHARE, INSIDE_SHARE = (
+    0.3,
+    0.1,
+)  # of the weight of a row that leaves its cluster, at least and at most
 PERSISTENT_ABOVE = 0.85  # stability of a persistent number of clusters
 UNSTABLE_BELOW = 0.8  # stability of the chosen number below which the evidence is weak
 STABLE_ABOVE = 0.9  # stability of strong evidence
@@ -114,6 +125,9 @@ class NClustersChoice:
     clusterability, unrolled : float or None
         How much smaller the eigenvalues of the graph are than those of a single cloud, as long and wide as the rows and
         as the unrolled rows, on a logarithmic scale. None if one cluster was not considered, as where there are gaps.
+    p_value : float or None
+        About how often rows without clusters show as much evidence for several; up to 0.05 if several are chosen. None
+        if one cluster was not considered.
     is_capped : bool
         Whether a larger number was not allowed although the largest allowed one was chosen.
 
@@ -138,6 +152,7 @@ class NClustersChoice:
     n_separated: int | None = None
     clusterability: float | None = None
     unrolled: float | None = None
+    p_value: float | None = None
     is_capped: bool = False
 
     @property
@@ -229,6 +244,8 @@ class NClustersChoice:
             lines.append("persistent: " + ", ".join(f"{k} ({value:.2f})" for k, value in self.levels))
         if self.n_separated is not None:
             lines.append(f"groups separated by gaps: {self.n_separated}")
+        if self.p_value is not None:
+            lines.append(f"as much evidence for several where there is one cluster: p = {self.p_value:.2g}")
         if self.clusterability is not None and self.unrolled is not None:
             lines.append(
                 f"clusterability {self.clusterability:.2f} (one cluster has up to {MIN_CLUSTERABILITY:.2f}), "
@@ -296,6 +313,8 @@ def choose_n_clusters(
     4
     """
     data = _Data.from_input(X, estimator)
+    if data.copies is not None and candidates is None and has_few_values(data.copies):
+        return one_for_each(data.graph.n_nodes)
     data = data.weighed(check_relative_weights(sample_weight, data.graph.n_nodes), estimator)
     numbers = None if candidates is None else _check_candidates(candidates, data.graph.n_nodes)
     return count_clusters(
@@ -333,7 +352,7 @@ class _Data(NamedTuple):
     recipe: Any  # builds the graph of a subset; None if the induced subgraph is used
     rows: Array | None = None  # as the default graph uses them; None if the graph is another one
     weights: np.ndarray | None = None  # of the rows
-    order: np.ndarray | None = None  # of the given rows; None if it is their own
+    copies: CopiedRows | None = None  # which of the given rows are equal, if only the different ones are clustered
     density: RowDensity | None = None
 
     @classmethod
@@ -355,21 +374,21 @@ class _Data(NamedTuple):
             if not isinstance(own, LandmarkGraph):  # which has no edges
                 comparable = transformed if estimator._graph_is_default() else None
                 return cls(as_affinity(own, transformed, validated=True), rows, None, comparable)
-        order = None
-        if estimator is None and rows.shape[0] <= APPROXIMATE_ABOVE:
-            order = canonical_order(rows)
-            rows = take_rows(rows, order)
+        copies = None
+        if estimator is None:
+            copies = ordered_copies(rows, lambda copies: len(copies.first) >= MIN_ROWS or has_few_values(copies))
+        rows = rows if copies is None else take_rows(rows, copies.first)
         recipe = default_recipe(rows.shape[0], connect="mst")
         edges, (graph,) = nested_graphs(recipe, rows, [recipe.n_neighbors])
         built_anew = None if estimator is not None else recipe
-        return cls(graph, rows, built_anew, rows, order=order, density=RowDensity.of(edges))
+        return cls(graph, rows, built_anew, rows, copies=copies, density=RowDensity.of(edges))
 
     def weighed(self, weights: np.ndarray | None, estimator: Any) -> _Data:
         """Return the data with weights of the rows, which an estimator must take."""
         if weights is not None and estimator is not None:
             check_takes_weights(estimator)
-        if weights is not None and self.order is not None:
-            weights = weights[self.order]
+        if self.copies is not None and (weights is not None or self.copies.exist):
+            weights = relative_weights(self.copies.total(weights))
         return self._replace(graph=weigh_graph(self.graph, weights), weights=weights)
 
     def subset_graph(self, rows: np.ndarray) -> AffinityGraph:
@@ -378,6 +397,16 @@ class _Data(NamedTuple):
             return subgraph(self.graph, rows)
         graph = as_affinity(default_recipe(len(rows), connect="mst"), take_rows(self.X, rows), validated=True)
         return weigh_graph(graph, None if self.weights is None else self.weights[rows])
+
+
+def has_few_values(copies: CopiedRows) -> bool:
+    """Return whether so few rows differ, with so many copies, that each is a cluster."""
+    return len(copies.first) < MIN_ROWS and len(copies.nodes) >= MIN_GROUP_SIZE * len(copies.first)
+
+
+def one_for_each(n_rows: int) -> NClustersChoice:
+    """Return the choice of one cluster for each of some different rows."""
+    return NClustersChoice(n_rows, "one for each different row", [n_rows])
 
 
 def subgraph(graph: AffinityGraph, rows: np.ndarray) -> AffinityGraph:
@@ -456,8 +485,10 @@ class RowDensity(NamedTuple):
         The mean over the clusters, weighted by their rows on a border. `MAX_VALLEY` if there are hardly any such rows.
         """
         weights = to_scipy(graph.weights)
-        ends, n_edges = row_indices(weights), np.maximum(np.diff(weights.indptr), 1)
-        leaving = np.bincount(ends, labels[ends] != labels[weights.indices], minlength=len(labels)) / n_edges
+        ends, n = row_indices(weights), len(labels)
+        crossing = weights.data * (labels[ends] != labels[weights.indices])
+        total = np.bincount(ends, weights.data, minlength=n)
+        leaving = np.bincount(ends, crossing, minlength=n) / np.where(total > 0, total, 1)
         values, k = self.log_radii[rows], int(labels.max()) + 1
         border, inside = leaving >= BORDER_SHARE, leaving <= INSIDE_SHARE
         n_border, n_inside = (np.bincount(labels[part], minlength=k) for part in (border, inside))
@@ -576,7 +607,8 @@ def count_clusters(
     n_samples = graph.n_nodes
     if not np.any(to_numpy(graph.degrees) > 0):
         raise InputError("the graph has no edges, so it has no communities", "use more neighbours", code="no_edges")
-    separated = _count_separated(graph, rows, density, random_state)
+    groups = _separated_groups(graph, rows, density, random_state)
+    separated = groups.n_groups
     sample = random_subset(n_samples, min(1.0, MAX_SAMPLED_ROWS / n_samples), random_state)
     subsets = [sample[random_subset(len(sample), fraction, random_state)] for _ in range(n_subsets)]
     smallest = min(map(len, subsets))
@@ -590,6 +622,8 @@ def count_clusters(
     may_be_one = may_be_one and separated < 2
     structure = clusterability(rows, random_state) if may_be_one and rows is not None else None
     about: dict[str, Any] = {"n_separated": separated}
+    if separated >= 2:
+        about["p_value"] = 0.0 if groups.thickest is None else groups.thickest.p_value
     if structure is not None:
         about |= {"clusterability": structure.plain, "unrolled": structure.unrolled}
     if not numbers or (len(numbers) < 2 and structure is None):
@@ -611,7 +645,9 @@ def count_clusters(
         dimension = HIGH_DIMENSION if density is None else density.dimension
         most = 0 if density is None else MAX_VALLEY_CLUSTERS
         valleys = {k: one.valley_score for k, one in evidence.items() if k <= most}
-        if is_one_cluster(structure, max(valleys.values(), default=0.0), dimension):
+        against_one = evidence_against_one(structure, max(valleys.values(), default=0.0), dimension)
+        about["p_value"] = error_probability(against_one)
+        if against_one <= 1:
             chosen, by = 1, "one cluster"
         elif valleys and structure.plain <= MIN_CLUSTERABILITY:
             chosen, by = first_best(list(valleys), valleys.__getitem__), "valley"
@@ -631,17 +667,17 @@ def count_clusters(
     )
 
 
-def _count_separated(
+def _separated_groups(
     graph: AffinityGraph, rows: Array | None, density: RowDensity | None, random_state: np.random.RandomState
-) -> int:
-    """Return the number of groups that gaps separate.
+) -> SeparatedGroups:
+    """Return the groups that gaps separate.
 
     On a line, nine neighbours to one side happen to be closer than the first one to the other side somewhere among a
     few thousand rows. There, more neighbours are used.
     """
     if rows is not None and density is not None and density.dimension < LINE_DIMENSION:
         graph = as_affinity(self_tuned(min(LINE_NEIGHBORS, rows.shape[0] - 1)), rows, validated=True)
-    return separated_groups(graph, random_state).n_groups
+    return separated_groups(graph, random_state)
 
 
 def _evenness(labels: np.ndarray) -> float:

@@ -15,7 +15,7 @@ et al. 2000]. Most arcs and rolls have less than 1.8 then. A closed loop cannot 
 coordinates lie on a circle, with an empty middle, are compared with a ring as wide as theirs.
 
 Clusters that touch may leave the spectrum as it is. Then it counts how much thinner the rows are on the border between
-the parts of a partition that is found again in subsets (`is_one_cluster`).
+the parts of a partition that is found again in subsets (`evidence_against_one`).
 
 The thresholds were settled on 240 draws of clouds, balls, cubes, heavy and one-sided tails, arcs, rings, rolls and
 lines (``benchmarks/quality_count.py single``), so that one cluster is found in at least 95 of 100 new ones.
@@ -44,6 +44,7 @@ FEW_AXES, MIN_UNROLLED = 4.0, 2.3  # of rows on a curve or a surface; the same f
 HIGH_DIMENSION, HIGH_CLUSTERABILITY = 5.5, 1.5  # of others, one of which is needed: tails have more structure, too
 LINE_AXES, MIN_VALLEY = 1.5, 0.25  # of rows that are no line, and the evidence for a valley among them
 CLEAR_DIMENSION, CLEAR_VALLEY = 2.5, 2.0  # the same for rows of more structure than a cloud, even along a line
+ERROR = 0.05  # of the test: how often rows without clusters are more than one
 MIN_CLUSTERABILITY_ROWS = 20  # distinct ones; with fewer the spectrum of a graph says little
 MAX_CLUSTERABILITY_ROWS = 1000  # a random sample of more rows
 MAX_EIGENVALUES = 8
@@ -64,8 +65,11 @@ class Clusterability(NamedTuple):
     is_loop: bool = False  # whether the unrolled rows lie on a circle
 
 
-def is_one_cluster(structure: Clusterability, valley: float, dimension: float) -> bool:
-    """Return whether rows without gaps are one cluster.
+def evidence_against_one(structure: Clusterability, valley: float, dimension: float) -> float:
+    """Return the evidence that rows without gaps are more than one cluster; 1 is the least that suffices.
+
+    The largest of three kinds of it, each relative to its threshold: more structure than a single cloud (for rows on a
+    curve or a surface, also more than the unrolled one), a valley, and both.
 
     Parameters
     ----------
@@ -75,14 +79,21 @@ def is_one_cluster(structure: Clusterability, valley: float, dimension: float) -
     dimension : float
         The number of dimensions near the rows.
     """
-    has_structure = structure.plain > MIN_CLUSTERABILITY
+    more_than_cloud = structure.plain / MIN_CLUSTERABILITY
     if structure.n_axes < FEW_AXES:
-        is_found = has_structure and structure.unrolled > MIN_UNROLLED
+        evidence = min(more_than_cloud, structure.unrolled / MIN_UNROLLED)
     else:
-        is_found = has_structure and (dimension >= HIGH_DIMENSION or structure.plain > HIGH_CLUSTERABILITY)
-    has_valley = valley > MIN_VALLEY and structure.n_axes >= LINE_AXES and not structure.is_loop
-    is_clear = has_structure and valley > CLEAR_VALLEY and dimension >= CLEAR_DIMENSION
-    return not (is_found or has_valley or is_clear)
+        evidence = more_than_cloud if dimension >= HIGH_DIMENSION else structure.plain / HIGH_CLUSTERABILITY
+    if structure.n_axes >= LINE_AXES and not structure.is_loop:
+        evidence = max(evidence, valley / MIN_VALLEY)
+    if dimension >= CLEAR_DIMENSION:
+        evidence = max(evidence, min(more_than_cloud, valley / CLEAR_VALLEY))
+    return max(evidence, 0.0)
+
+
+def error_probability(evidence: float) -> float:
+    """Return about how often rows without clusters show as much evidence: 0.05 at the threshold."""
+    return ERROR**evidence
 
 
 def clusterability(X: Array, random_state: np.random.RandomState) -> Clusterability | None:
