@@ -526,6 +526,7 @@ def test_degenerate_data_can_be_clustered(rng):
         (np.eye(3), {"n_clusters": 4}, "n_clusters=4 is more than the number of rows"),
         (np.eye(3), {"n_clusters": "many"}, "n_clusters must be an integer"),
         (np.eye(3), {"n_clusters": "auto", "max_clusters": 1}, "max_clusters must be an integer of at least 2"),
+        (np.eye(3), {"n_clusters": 3, "max_clusters": 2}, "n_clusters=3 is more than max_clusters=2; leave out max_cl"),
         (np.eye(3), {"n_clusters": 2, "graph": "many"}, "graph='many' is not known"),
     ],
 )

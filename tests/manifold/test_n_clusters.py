@@ -190,6 +190,7 @@ def test_large_data_are_sampled(blobs, monkeypatch):
         (([1],), {}, "one cluster has no alternative; pass numbers of clusters of at least 2"),
         ((5,), {}, "must be an iterable of integers; pass for example range"),
         (([2, 500],), {}, "n_clusters=500 is more than the number of rows"),
+        (([2, 61],), {}, "the candidate 61 is more than half of the 120 rows in each subset; pass numbers up to 60"),
         ((), {"fraction": 2}, "fraction must be a fraction above 0 and at most 1"),
         ((), {"n_subsets": 1}, "n_subsets must be an integer of at least 2"),
         ((), {"estimator": KNNGraph()}, "has no fit_predict; pass a clusterer"),

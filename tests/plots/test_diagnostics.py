@@ -159,6 +159,16 @@ def test_evidence_is_drawn_with_the_chosen_number_highlighted():
     assert display.ax_.get_title() == "3 clusters"
 
 
+def test_the_ticks_of_many_candidates_do_not_overlap():
+    candidates = [*range(2, 13), 15, 19, 24, 30, 37, 46, 57, 71, 89, 111, 139]
+    display = EvidenceDisplay.from_choice(NClustersChoice(3, "score", candidates, score=[0.1] * len(candidates)))
+
+    ticks = display.ax_.get_xticks()
+
+    assert len(ticks) < 12
+    assert_array_equal(ticks, np.round(ticks))
+
+
 def test_one_kind_of_evidence_is_enough(blobs):
     display = EvidenceDisplay.from_choice(NClustersChoice(3, "score", [2, 3], score=[0.1, 0.3]))
     assert display.line_ is None

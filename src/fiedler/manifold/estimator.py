@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -369,8 +370,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self._state = FittedState()
         check_n_jobs(self.n_jobs)
         choose(EFFORTS, self.effort, option="effort")
-        if self.max_clusters is not None:
-            check_int(self.max_clusters, "max_clusters", minimum=2)
+        self._check_max_clusters()
         share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
         if share and (isinstance(X, AffinityGraph) or not self._graph_is_default()):
             problem = "outliers are scored by the distances to nearest neighbours, but a graph is given"
@@ -548,6 +548,17 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         if supervision.pairs is not None:
             graphs = [add_constraints(graph, supervision.pairs) for graph in graphs]
         return dict(zip(sizes, graphs)), edges
+
+    def _check_max_clusters(self) -> None:
+        """Check the largest number of clusters, which a given number must not exceed."""
+        if self.max_clusters is None:
+            return
+        most = check_int(self.max_clusters, "max_clusters", minimum=2)
+        if isinstance(self.n_clusters, Integral) and self.n_clusters > most:
+            problem = f"n_clusters={self.n_clusters} is more than max_clusters={most}"
+            raise InputError(
+                problem, "leave out max_clusters", code="incompatible_parameters", parameter="max_clusters"
+            )
 
     def _n_clusters_is_auto(self) -> bool:
         return isinstance(self.n_clusters, str) and self.n_clusters == "auto"

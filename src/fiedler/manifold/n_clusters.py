@@ -45,7 +45,7 @@ from .._validation import (
 from ..core.arrays import first_best, random_subset, take_rows, to_numpy
 from ..core.parallel import map_tasks
 from ..core.sparse import row_indices, to_scipy
-from ..errors import InputError, shown
+from ..errors import FiedlerWarning, InputError, ignore_warnings, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.borders import MAX_CELLS, MIN_GROUP_SIZE, SeparatedGroups, separated_groups
 from ..graph.community import modularity
@@ -316,14 +316,15 @@ def choose_n_clusters(
     if data.copies is not None and candidates is None and has_few_values(data.copies):
         return one_for_each(data.graph.n_nodes)
     data = data.weighed(check_relative_weights(sample_weight, data.graph.n_nodes), estimator)
-    numbers = None if candidates is None else _check_candidates(candidates, data.graph.n_nodes)
+    fraction = check_fraction(fraction, "fraction")
+    numbers = None if candidates is None else _check_candidates(candidates, data.graph.n_nodes, fraction)
     return count_clusters(
         data.graph,
         None if numbers is None else [k for k in numbers if k > 1],
         data.subset_graph,
         None if estimator is None else _partition_by(estimator, data),
         n_subsets=check_int(n_subsets, "n_subsets", minimum=2),
-        fraction=check_fraction(fraction, "fraction"),
+        fraction=fraction,
         random_state=check_seed(random_state),
         n_jobs=check_n_jobs(n_jobs),
         rows=data.rows,
@@ -333,7 +334,7 @@ def choose_n_clusters(
     )
 
 
-def _check_candidates(candidates: Iterable[int], n_samples: int) -> list[int]:
+def _check_candidates(candidates: Iterable[int], n_samples: int, fraction: float) -> list[int]:
     if not isinstance(candidates, Iterable):
         problem = f"candidates={shown(candidates)} must be an iterable of integers"
         raise InputError(problem, "pass for example range(2, 16)", parameter="candidates", value=candidates)
@@ -341,6 +342,11 @@ def _check_candidates(candidates: Iterable[int], n_samples: int) -> list[int]:
     if not numbers or numbers == [1]:
         problem = "one cluster has no alternative" if numbers else "candidates is empty"
         raise InputError(problem, "pass numbers of clusters of at least 2", parameter="candidates", value=numbers)
+    subset = max(round(fraction * min(n_samples, MAX_SAMPLED_ROWS)), 2)
+    if numbers[-1] > subset // 2 and len(numbers) > 1:
+        problem = f"the candidate {numbers[-1]} is more than half of the {subset} rows in each subset"
+        hint = f"pass numbers up to {subset // 2}"
+        raise InputError(problem, hint, code="too_many_clusters", parameter="candidates", value=numbers[-1])
     return numbers
 
 
@@ -444,7 +450,8 @@ def _partition_by(estimator: Any, data: _Data) -> Partition:
         fixed |= {"graph": graph} if has_built_graph else {}
         models = (clone(estimator).set_params(**{name: k}, **fixed) for k in n_clusters)
         weights = {} if data.weights is None else {"sample_weight": data.weights[rows]}
-        labels = [to_numpy(model.fit_predict(subset, **weights)) for model in models]
+        with ignore_warnings(FiedlerWarning):  # about one subset of many
+            labels = [to_numpy(model.fit_predict(subset, **weights)) for model in models]
         return [[np.unique(one, return_inverse=True)[1]] for one in labels]  # noise and gaps in the numbers, too
 
     return partition

@@ -89,6 +89,7 @@ def _check_options(model: ManifoldClustering, y: Any, sample_weight: Any, constr
     """Raise an error for options that have no block version."""
     choose(EFFORTS, model.effort, option="effort")
     check_n_jobs(model.n_jobs)
+    model._check_max_clusters()
     has_labels = y is not None and (is_dask_array(y) or UNKNOWN in np.asarray(y))
     unsupported = {
         "sample_weight": sample_weight is not None,
@@ -165,16 +166,13 @@ class _Fit:
             return None
         recipe = self_tuned(min(GRAPH_SIZES[-1], sample.shape[0] - 1), connect="mst", n_jobs=model.n_jobs)
 
-        most = model.max_clusters
-        most = None if most is None else check_int(most, "max_clusters", minimum=2)
-
         def count() -> dict[str, Array]:
             edges, (graph,) = nested_graphs(recipe, sample, [recipe.n_neighbors])
             choice = count_clusters(
                 graph,
                 None,
                 lambda some: recipe._build(take_rows(sample, some)),
-                max_clusters=most,
+                max_clusters=model.max_clusters,
                 random_state=np.random.RandomState(0),
                 n_jobs=model.n_jobs,
                 rows=sample,

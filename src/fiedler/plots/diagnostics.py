@@ -459,7 +459,7 @@ class EvidenceDisplay(Display):
             self.bars_ = self.score_ax_.bar(
                 candidates, scores, width=0.7, color=colors, alpha=0.35, lw=0, label="score"
             )
-        self.ax_.set_xticks(self.choice.candidates)
+        style.use_integer_ticks(self.ax_.xaxis)
         style.add_legend(self.ax_, [handle for handle in (self.line_, self.bars_) if handle is not None])
         return self
 
