@@ -1,7 +1,7 @@
 r"""The number of clusters: what is found again in subsets, with thin borders, and no coarser than the gaps.
 
 1. *Gaps.* Groups of rows that gaps separate (:mod:`fiedler.graph.borders`) are the fewest clusters that there can be.
-2. *Evidence.* Random subsets of the rows are clustered into K clusters by two methods, for many K, and
+2. *Evidence.* Random subsets of the rows are clustered into K clusters by several methods, for many K, and
 
        s_K   stability: the mean adjusted Rand index of two subsets on the rows they share
              [Ben-Hur, Elisseeff & Guyon 2002]; too large a K splits clusters differently in every subset
@@ -10,7 +10,7 @@ r"""The number of clusters: what is found again in subsets, with thin borders, a
        v_K   valley: m (mean log r of rows on borders - mean log r of rows inside), where r_i is the distance of row i
              to its last neighbour and m the dimension near the rows: by how much the density falls at the borders
 
-   are combined to the score  (s_K Q_K)² e_K √v_K,  v_K between 0.1 and 1; of two methods the one with the higher score.
+   are combined to the score  (s_K³ Q_K)² e_K √v_K,  v_K between 0.1 and 1; of several methods the highest one counts.
 3. *Choice.* If gaps separate groups, their number, unless a larger one is clearly better and has valleys (groups that
    touch). Otherwise the number of the highest score, or the finest clearly different one with nearly as high a score:
    clusters can be merged later.
@@ -492,10 +492,8 @@ class RowDensity(NamedTuple):
         The mean over the clusters, weighted by their rows on a border. `MAX_VALLEY` if there are hardly any such rows.
         """
         weights = to_scipy(graph.weights)
-        ends, n = row_indices(weights), len(labels)
-        crossing = weights.data * (labels[ends] != labels[weights.indices])
-        total = np.bincount(ends, weights.data, minlength=n)
-        leaving = np.bincount(ends, crossing, minlength=n) / np.where(total > 0, total, 1)
+        ends, n_edges = row_indices(weights), np.maximum(np.diff(weights.indptr), 1)
+        leaving = np.bincount(ends, labels[ends] != labels[weights.indices], minlength=len(labels)) / n_edges
         values, k = self.log_radii[rows], int(labels.max()) + 1
         border, inside = leaving >= BORDER_SHARE, leaving <= INSIDE_SHARE
         n_border, n_inside = (np.bincount(labels[part], minlength=k) for part in (border, inside))
@@ -522,9 +520,9 @@ class Evidence(NamedTuple):
 
     @property
     def score(self) -> float:
-        """(s Q)² e √v."""
+        """(s³ Q)² e √v."""
         depth = min(max(self.valley, MIN_VALLEY), DEEP_VALLEY)
-        return (max(self.stability, 0.0) * max(self.modularity, 0.0)) ** 2 * self.evenness * math.sqrt(depth)
+        return (max(self.stability, 0.0) ** 3 * max(self.modularity, 0.0)) ** 2 * self.evenness * math.sqrt(depth)
 
     def is_finer_than(self, groups: Evidence) -> bool:
         """Whether clusters inside of groups that gaps separate are real."""
@@ -650,9 +648,9 @@ def count_clusters(
     by = "gaps" if chosen == separated >= 2 else "score"
     if structure is not None:
         dimension = HIGH_DIMENSION if density is None else density.dimension
-        most = 0 if density is None else MAX_VALLEY_CLUSTERS
-        valleys = {k: one.valley_score for k, one in evidence.items() if k <= most}
-        against_one = evidence_against_one(structure, max(valleys.values(), default=0.0), dimension)
+        valleys = {} if density is None else {k: one.valley_score for k, one in evidence.items()}
+        deepest = max((valley for k, valley in valleys.items() if k <= MAX_VALLEY_CLUSTERS), default=0.0)
+        against_one = evidence_against_one(structure, deepest, dimension)
         about["p_value"] = error_probability(against_one)
         if against_one <= 1:
             chosen, by = 1, "one cluster"
