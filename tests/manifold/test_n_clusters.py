@@ -233,10 +233,10 @@ def test_a_graph_without_edges_is_refused():
 @pytest.mark.parametrize("valley", [-1.0, 0.05, 0.4, 1.0, 2.5])
 @pytest.mark.parametrize(("stability", "quality"), [(0.9, 0.6), (-0.1, 0.6), (0.9, -0.2)])
 def test_the_score_is_the_printed_product(stability, quality, valley):
-    """s³ Q e √v, with s and Q at least zero and v between 0.1 and 1."""
+    """(s³ Q)² e √v, with s and Q at least zero and v between 0.1 and 1."""
     evidence = Evidence(stability, 0.01, quality, 0.8, valley)
 
-    printed = max(stability, 0) ** 3 * max(quality, 0) * 0.8 * math.sqrt(min(max(valley, 0.1), 1))
+    printed = (max(stability, 0) ** 3 * max(quality, 0)) ** 2 * 0.8 * math.sqrt(min(max(valley, 0.1), 1))
 
     assert evidence.score == pytest.approx(printed)
 
@@ -264,7 +264,7 @@ def test_stability_is_the_mean_agreement_of_subsets(blobs):
     assert_allclose(choice.stability[0], np.mean(agreement))
     assert_allclose(choice.stability_error[0], np.std(agreement, ddof=1) / math.sqrt(3))
     assert_allclose(choice.modularity[0], quality)
-    assert_allclose(choice.score[0], max(np.mean(agreement), 0) ** 3 * max(quality, 0) * evenness)
+    assert_allclose(choice.score[0], (max(np.mean(agreement), 0) ** 3 * max(quality, 0)) ** 2 * evenness)
 
 
 def test_of_two_methods_the_one_with_the_higher_score_counts(blobs):
@@ -671,6 +671,12 @@ def test_levels_are_the_local_maxima_of_the_stability(chosen, stability, levels)
 
     assert choice.levels == levels
     assert ("persistent: 3 (0.90), 6 (0.94)" in str(choice)) == (levels == [(3, 0.9), (6, 0.94)])
+
+
+def test_of_equally_stable_numbers_the_one_of_the_highest_score_is_a_level():
+    stability, score = [0.999, 1.0, 0.7, 0.8, 0.97, 0.9], [0.1, 0.4, 0.1, 0.1, 0.6, 0.1]
+
+    assert NClustersChoice(6, "r", [2, 3, 4, 5, 6, 7], stability=stability, score=score).levels == [(3, 1.0), (6, 0.97)]
 
 
 def test_levels_need_stability():

@@ -116,7 +116,8 @@ def _cut_dendrogram(
     for left in range(n, 0, -1):
         if left in wanted or left == n:
             labels = np.unique(groups, return_inverse=True)[1]
-            found[left] = _move_cells(labels, cohesion, left) if left < n else labels
+            moved = _move_cells(labels, cohesion, left) if left < n else labels
+            found[left] = moved if len(np.unique(moved)) == left else labels
         if left <= numbers[0]:
             break
         i, j = np.divmod(int(table.argmax()), n)

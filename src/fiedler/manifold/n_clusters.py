@@ -159,21 +159,22 @@ class NClustersChoice:
     def levels(self) -> list[tuple[int, float]]:
         """The numbers of clusters that are persistent, with their stability.
 
-        They are the local maxima of the stability of at least 0.85: clusters of clusters have several. Of equally
-        stable neighbours the smallest stands for all, and the chosen number for a maximum next to it, if it is above
-        the threshold, too. One cluster has no levels.
+        They are the local maxima of the stability of at least 0.85: clusters of clusters have several. Of neighbours
+        that are equally stable, to two digits, the one of the highest score stands for all, and the chosen number for a
+        maximum next to it, if it is above the threshold, too. One cluster has no levels.
         """
         if self.stability is None or self.n_clusters not in self.candidates:
             return []
         chosen = self.candidates.index(self.n_clusters)
         stands_for_others = self.stability[chosen] >= PERSISTENT_ABOVE
         levels = [chosen] if stands_for_others else []
-        padded = [-1.0, *self.stability, -1.0]
-        for value, run in groupby(enumerate(self.stability), key=lambda pair: pair[1]):
-            first, *_, last = [i for i, _ in run] * 2
-            is_peak = value >= PERSISTENT_ABOVE and value > padded[first] and value > padded[last + 2]
-            if is_peak and not (stands_for_others and first - 1 <= chosen <= last + 1):
-                levels.append(first)
+        rounded = [round(value, 2) for value in self.stability]
+        padded, scores = [-1.0, *rounded, -1.0], self.score or [0.0] * len(rounded)
+        for value, run in groupby(range(len(rounded)), key=rounded.__getitem__):
+            places = list(run)
+            is_peak = value >= PERSISTENT_ABOVE and value > padded[places[0]] and value > padded[places[-1] + 2]
+            if is_peak and not (stands_for_others and places[0] - 1 <= chosen <= places[-1] + 1):
+                levels.append(first_best(places, scores.__getitem__))
         return [(self.candidates[i], self.stability[i]) for i in sorted(levels)]
 
     @property
