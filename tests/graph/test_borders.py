@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
 from sklearn.datasets import make_circles, make_moons, make_swiss_roll
 from sklearn.metrics import adjusted_rand_score
 
@@ -67,6 +68,13 @@ def test_a_gap_is_thin_and_not_by_chance(links, cut):
 
     assert split.z == pytest.approx(z)
     assert split.is_gap == (links == 0 or ((links + 0.5) / (cut + 0.5) < 0.25 and z > 3))
+
+
+def test_the_p_value_of_a_border_is_the_normal_tail():
+    split = Split(0.1, 3, 40)
+
+    assert_allclose(split.p_value, norm.sf(2 * (np.sqrt(40.5) - np.sqrt(3.5))))
+    assert Split(1.0, 40, 40).p_value == 0.5
 
 
 def test_strong_links_are_those_of_both_ends():

@@ -24,7 +24,8 @@ from fiedler.manifold.one_cluster import (
     clusterability,
     draw_gaussian,
     draw_ring,
-    is_one_cluster,
+    error_probability,
+    evidence_against_one,
     loop_spread,
     principal_axes,
     unrolled_coordinates,
@@ -261,7 +262,7 @@ def test_other_shapes_are_no_loops(shape, fixed_rng):
         "line": fixed_rng.uniform(size=(500, 1)),
     }
     rows = shapes[shape]
-    rows = rows[rows[:, 0] > -0.5] if shape == "arc" else rows
+    rows = rows[rows[:, 0] > 0] if shape == "arc" else rows
     assert loop_spread(rows) is None
 
 
@@ -294,14 +295,36 @@ ABOVE, FLAT = MIN_CLUSTERABILITY + 0.01, MIN_CLUSTERABILITY - 0.01
     ],
 )
 def test_one_cluster_is_the_absence_of_structure_and_of_valleys(structure, valley, dimension, is_one):
-    assert is_one_cluster(Clusterability(*structure), valley, dimension) is is_one
+    assert (evidence_against_one(Clusterability(*structure), valley, dimension) <= 1) is is_one
+
+
+def test_the_evidence_is_relative_to_the_thresholds():
+    structure = Clusterability(2 * MIN_CLUSTERABILITY, 1.5 * MIN_UNROLLED, 2.0)
+
+    assert evidence_against_one(structure, 0.0, 2) == pytest.approx(1.5)
+    assert evidence_against_one(structure, 3 * MIN_VALLEY, 2) == pytest.approx(3)
+    assert evidence_against_one(Clusterability(-1, 0, 2.0), -1, 2) == 0
+
+
+def test_the_probability_of_an_error_is_five_percent_at_the_threshold():
+    assert [error_probability(evidence) for evidence in (0, 1, 2)] == pytest.approx([1, 0.05, 0.0025])
+
+
+def test_the_p_value_of_single_clouds_is_about_uniform(fixed_rng):
+    """At most 0.3 in about three of ten draws; benchmarks/quality_count.py single has more of them."""
+    values = [choose_n_clusters(fixed_rng.normal(size=(150, 2))).p_value for _ in range(12)]
+
+    assert all(0 < p <= 1 for p in values)
+    assert 1 <= sum(p <= 0.5 for p in values) <= 11
+    far = choose_n_clusters(np.r_[fixed_rng.normal(size=(100, 2)), fixed_rng.normal(size=(100, 2)) + 40])
+    assert far.p_value < 0.05
 
 
 # ------------------------------------------------------------------------------------------------------ the one cluster
 
 
-def test_auto_answers_one_where_there_is_no_structure(rng):
-    X = rng.uniform(size=(300, 2))
+def test_auto_answers_one_where_there_is_no_structure(fixed_rng):
+    X = fixed_rng.normal(size=(300, 2))
     labels, memberships, model = fiedler.cluster(X, random_state=0)
 
     assert (model.n_clusters_, model.evidence_.n_clusters, model.evidence_.by) == (1, 1, "one cluster")

@@ -85,7 +85,8 @@ PERSISTENT_ABOVE = 0.85  # stability of a persistent number of clusters
 UNSTABLE_BELOW = 0.8  # stability of the chosen number below which the evidence is weak
 STABLE_ABOVE = 0.9  # stability of strong evidence
 FINER_STABILITY, FINER_VALLEY = 0.75, 0.5  # at least, of more clusters than gaps separate ...
-FINER_FACTOR = 1.5  # ... and their score relative to that of the groups
+FINER_FACTOR = 1.5  # ... and their score relative to that of the groups, of rows of so many dimensions
+MIN_FINER_DIMENSION = 1.2
 MIN_FOUND = 0.9  # of the clusters that were asked for; partitions with fewer are no evidence
 LINE_DIMENSION, LINE_NEIGHBORS = 1.7, 15
 NEARLY_AS_STABLE = 0.05  # difference of the adjusted Rand index
@@ -642,10 +643,11 @@ def count_clusters(
     seeds = random_state.randint(2**31 - 1, size=n_subsets)
     compared = _Subsets(subsets, graphs, seeds, partition or _communities, density, weights, n_jobs)
     evidence = compared.compare(numbers)
-    chosen = _choose(evidence, least)
+    is_line = density is not None and density.dimension < MIN_FINER_DIMENSION
+    chosen = _choose(evidence, least, is_line)
     if candidates is None and (between := _numbers_between(numbers, chosen)):
         evidence = dict(sorted((evidence | compared.compare(between)).items()))
-        chosen = _choose(evidence, least)
+        chosen = _choose(evidence, least, is_line)
     by = "gaps" if chosen == separated >= 2 else "score"
     if structure is not None:
         dimension = HIGH_DIMENSION if density is None else density.dimension
@@ -710,10 +712,13 @@ def _numbers_between(numbers: Sequence[int], chosen: int) -> list[int]:
     return missing[:: math.ceil(len(missing) / 8)] if missing else []
 
 
-def _choose(evidence: Mapping[int, Evidence], least: int) -> int:
-    """Return the number that the gaps give, or a clearly better one; without gaps the best, or a finer one as good."""
+def _choose(evidence: Mapping[int, Evidence], least: int, is_line: bool = False) -> int:
+    """Return the number that the gaps give, or a clearly better one; without gaps the best, or a finer one as good.
+
+    Along a line, where a sample happens to be thin is a valley between stable parts; there the gaps decide.
+    """
     if least in evidence:
-        finer = [k for k, one in evidence.items() if k > least and one.is_finer_than(evidence[least])]
+        finer = [k for k, one in evidence.items() if k > least and not is_line and one.is_finer_than(evidence[least])]
         return first_best(finer, lambda k: evidence[k].score) if finer else least
     scores = {k: one.score for k, one in evidence.items() if k >= least}
     if not scores:
