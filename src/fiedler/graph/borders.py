@@ -63,6 +63,11 @@ class Split(NamedTuple):
         return 2 * (math.sqrt(self.cut + 0.5) - math.sqrt(self.links + 0.5))
 
     @property
+    def p_value(self) -> float:
+        """The upper normal tail of z: how often the border would be so thin by chance."""
+        return math.erfc(self.z / math.sqrt(2)) / 2
+
+    @property
     def is_gap(self) -> bool:
         """Whether the border is thinner than chance would make it."""
         return self.links == 0 or (self.thinness < MAX_THINNESS and self.z > MIN_Z)
