@@ -6,8 +6,8 @@ r"""Levels: the partitions of a nested tree whose level of K clusters is the fit
        w_AB / (v_A v_B),      w_AB = Σ_{i∈A, j∈B} w_ij,   v_A = Σ_{i∈A} d_i,
 
    again and again until each cluster is one group; then clusters, until one is left. So coarser levels join whole
-   clusters, and finer ones split them. Groups that only edges much longer than all others join, which connect the
-   components of the graph, are merged last, those with the shortest edge first.
+   clusters, and finer ones split them. Edges between rows that are not among the nearest ones of each other only
+   connect components of the graph: groups without others are merged last, those with the shortest such edge first.
 3. *Memberships.* Q is that of the fit, and S the shares of the groups of the finest level where random walks stop
    (:mod:`.memberships`); group g of cluster k has the part S_ig / Σ_{h in k} S_ih of Q_ik. Those of other levels are
    sums, so they add up to the memberships of all coarser levels. A row follows the larger share at every split.
@@ -18,6 +18,7 @@ r"""Levels: the partitions of a nested tree whose level of K clusters is the fit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -27,13 +28,23 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int
-from ..core.arrays import Array, asarray_like, namespace, one_hot, order_by_first_row, take_clusters, take_rows, to_numpy
+from ..core.arrays import (
+    Array,
+    asarray_like,
+    namespace,
+    one_hot,
+    order_by_first_row,
+    take_clusters,
+    take_rows,
+    to_numpy,
+)
 from ..core.sparse import row_indices, sum_entries
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.borders import MIN_GROUP_SIZE, MIN_SHARE, Split, find_cells, strong_links, thinnest_cut, thinness
+from ..graph.borders import MIN_GROUP_SIZE, MIN_SHARE, Split, find_cells, strong_links, thinness, thinnest_cut
 from ..graph.community import on_host
 from ..graph.kernels import pair_distances
+from ..graph.recipes import KNNGraph
 from ..graph.weights import CopiedRows
 from .memberships import walk
 from .state import FittedLevel, FittedState
@@ -42,7 +53,6 @@ if TYPE_CHECKING:
     from .n_clusters import NClustersChoice
 
 FINEST_FACTOR, MIN_FINEST = 4, 12  # clusters of the finest level: times those of the fit, or so many if that is more
-LONG_EDGE = 2.0  # times the median edge of either end: a longer one only connects components
 SIGNIFICANT_BELOW = 0.05  # p-value of a split into parts that are groups of their own
 NO_EDGE = float(np.finfo(np.float64).max)  # length
 TINY = 1e-300  # in place of a sum of zero
@@ -102,21 +112,32 @@ def split_of(clusters: np.ndarray, n_clusters: int) -> tuple[int, tuple[int, int
 # ------------------------------------------------------------------------------------------------------------ the tree
 
 
+def bridge_lengths(weights: sp.csr_array, X: Array | None, recipe: Any) -> np.ndarray:
+    """Return the lengths of the edges that only connect components of a graph of nearest neighbours, else `NO_EDGE`.
+
+    They are those between rows that are not among the nearest ones of each other.
+    """
+    rows, columns = row_indices(weights), weights.indices
+    if X is None or not isinstance(recipe, KNNGraph):
+        return np.full(len(rows), NO_EDGE)
+    is_numpy = isinstance(X, np.ndarray) or sp.issparse(X)
+    ends = (rows, columns) if is_numpy else (asarray_like(rows, X), asarray_like(columns, X))
+    lengths = to_numpy(pair_distances(X, X, *ends)).astype(np.float64)
+    order = np.lexsort((lengths, rows))
+    near = order[np.arange(len(rows)) - weights.indptr[rows] < recipe.n_neighbors]
+    known = sp.csr_array((np.ones(len(near)), (rows[near], columns[near])), shape=weights.shape)
+    is_known = np.asarray((known + known.T)[rows, columns]).ravel() > 0
+    return np.where(is_known, NO_EDGE, lengths)
+
+
 class _Groups:
     """Groups of nodes that are merged: weights between them, volumes, sizes, and the shortest of the long edges."""
 
-    def __init__(
-        self, graph: AffinityGraph, groups: np.ndarray, m: int, counted: np.ndarray, X: Array | None
-    ) -> None:
-        weights = graph.weights
-        rows = row_indices(weights)
-        ends = groups[rows], groups[weights.indices]
-        lengths = np.zeros(weights.nnz) if X is None else _lengths(weights, rows, X)
-        medians = _row_medians(lengths, weights.indptr)
-        is_long = lengths > LONG_EDGE * np.maximum(medians[rows], medians[weights.indices])
-        self.weights = sum_entries(*ends, np.where(is_long, 0.0, weights.data), (m, m))
+    def __init__(self, graph: AffinityGraph, lengths: np.ndarray, groups: np.ndarray, counted: np.ndarray, m: int):
+        rows, columns = groups[row_indices(graph.weights)], groups[graph.weights.indices]
+        self.weights = sum_entries(rows, columns, np.where(lengths < NO_EDGE, 0.0, graph.weights.data), (m, m))
         self.lengths = np.full((m, m), NO_EDGE)
-        np.minimum.at(self.lengths, (ends[0][is_long], ends[1][is_long]), lengths[is_long])
+        np.minimum.at(self.lengths, (rows, columns), lengths)
         self.volumes = np.bincount(groups, to_numpy(graph.degrees), minlength=m)
         self.sizes = np.bincount(groups, counted, minlength=m)
         self.members = [[group] for group in range(m)]
@@ -131,7 +152,9 @@ class _Groups:
     def closeness(self, group: int) -> np.ndarray:
         """Return the average weight to each group; minus the length of an edge without any."""
         products = self.volumes[group] * self.volumes
-        found = np.where(self.weights[group] > 0, self.weights[group] / np.maximum(products, TINY), -self.lengths[group])
+        found = np.where(
+            self.weights[group] > 0, self.weights[group] / np.maximum(products, TINY), -self.lengths[group]
+        )
         return np.where(self.sizes[group] * self.sizes > 0, found, np.inf)  # empty ones are merged first
 
     def join(self, a: int, b: int) -> None:
@@ -171,22 +194,8 @@ class _Groups:
         return pairs
 
 
-def _lengths(weights: sp.csr_array, rows: np.ndarray, X: Array) -> np.ndarray:
-    ends = (rows, weights.indices) if isinstance(X, np.ndarray) or sp.issparse(X) else (
-        asarray_like(rows, X), asarray_like(weights.indices, X)
-    )  # fmt: skip
-    return to_numpy(pair_distances(X, X, *ends)).astype(np.float64)
-
-
-def _row_medians(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """Return the (upper) median of the entries of every row of a sparse matrix, 0 of empty rows."""
-    counts = np.diff(indptr)
-    ordered = values[np.lexsort((values, np.repeat(np.arange(len(counts)), counts)))]
-    return np.append(ordered, 0.0)[np.where(counts > 0, indptr[:-1] + counts // 2, len(values))]
-
-
 def merge_cells(
-    graph: AffinityGraph, labels: np.ndarray, n_clusters: int, counted: np.ndarray, X: Array | None
+    graph: AffinityGraph, lengths: np.ndarray, labels: np.ndarray, counted: np.ndarray, n_clusters: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the group of each node at the finest level, and the cluster of each group at every level.
 
@@ -196,7 +205,7 @@ def merge_cells(
     cells = find_cells(graph, np.random.RandomState(0))
     pairs, nodes = np.unique(np.stack([labels, cells]), axis=1, return_inverse=True)
     owner, nodes = np.append(pairs[0], np.setdiff1d(np.arange(n_clusters), labels)), nodes.ravel()  # also empty ones
-    groups = _Groups(graph, nodes, len(owner), counted, X)
+    groups = _Groups(graph, lengths, nodes, counted, len(owner))
     groups.join_small(owner, MIN_GROUP_SIZE)
     current = groups.containing()
     pairs_merged = [*groups.merge(owner), *groups.merge(np.zeros_like(owner))]
@@ -224,14 +233,15 @@ def number_by_first_row(clusters: np.ndarray, labels: np.ndarray, fitted: int) -
     return numbered
 
 
-def build_tree(graph: AffinityGraph, base: FittedLevel, copies: CopiedRows | None, X: Array | None) -> LevelTree:
+def build_tree(graph: AffinityGraph, base: FittedLevel, state: FittedState) -> LevelTree:
     """Return the tree of a partition of the rows, whose graph is that of the different ones."""
-    graph, n_clusters = on_host(graph), int(base.memberships.shape[1])
+    graph, n_clusters, copies = on_host(graph), int(base.memberships.shape[1]), state.copies
     first = np.arange(graph.n_nodes) if copies is None else copies.first
     Q, labels = take_rows(base.memberships, first), to_numpy(base.labels)[first].astype(np.int64)
     counted = labels >= 0
     labels = np.where(counted, labels, to_numpy(Q).argmax(axis=1))
-    groups, clusters = merge_cells(graph, labels, n_clusters, counted, X)
+    lengths = bridge_lengths(graph.weights, state.rows, state.recipe)
+    groups, clusters = merge_cells(graph, lengths, labels, counted, n_clusters)
     m, owner = len(clusters), clusters[n_clusters - 1]
     start = one_hot(asarray_like(groups, Q), m, Q)
     S, xp = walk(start, graph), namespace(Q)
@@ -272,7 +282,9 @@ def find_splits(graph: AffinityGraph, tree: LevelTree, copies: CopiedRows | None
             cuts[(sides[0] | sides[1]).tobytes()] = min(cut)
         elif len(both):
             through = thinnest_cut(links[both][:, both])
-            cuts[(sides[0] | sides[1]).tobytes()] = min(through, border) if smaller >= MIN_SHARE * len(both) else through
+            cuts[(sides[0] | sides[1]).tobytes()] = (
+                min(through, border) if smaller >= MIN_SHARE * len(both) else through
+            )
     return found[::-1]
 
 
@@ -286,7 +298,7 @@ def levels_table(tree: LevelTree, splits: list[Split], evidence: NClustersChoice
     parts = [split_of(tree.clusters, k) for k in numbers]
     return {
         "n_clusters": list(numbers),
-        "stability": [measured.get(k, float("nan")) for k in numbers],
+        "stability": [measured.get(k, math.nan) for k in numbers],
         "persistent": [k in persistent for k in numbers],
         "p_value": [split.p_value for split in splits],
         "split": [parent for parent, _ in parts],
@@ -350,7 +362,9 @@ class LevelsMixin:
             return model
         tree, memo = self._tree(), self._state.memo
         if n_clusters > tree.finest:
-            problem = f"n_clusters={n_clusters} is no level of this model, whose levels have 1 to {tree.finest} clusters"
+            problem = (
+                f"n_clusters={n_clusters} is no level of this model, whose levels have 1 to {tree.finest} clusters"
+            )
             hint = "choose one of them, or fit a model with this number"
             raise InputError(problem, hint, code="no_such_level", parameter="n_clusters", value=n_clusters)
         is_fit = n_clusters == tree.fitted
@@ -403,6 +417,5 @@ class LevelsMixin:
             raise InputError(problem, hint, code="no_levels")
         memo = self._state.memo
         if "tree" not in memo:
-            nodes = self._graph_of_nodes(), self._fitted_level(), self._state.copies
-            memo["tree"] = build_tree(*nodes, self._state.rows)
+            memo["tree"] = build_tree(self._graph_of_nodes(), self._fitted_level(), self._state)
         return cast("LevelTree", memo["tree"])
