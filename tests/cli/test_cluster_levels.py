@@ -44,7 +44,7 @@ def test_json_has_the_table_of_levels(run_fiedler, command, tmp_path):
 
     assert levels["n_clusters"] == list(range(2, 13))
     assert levels["stability"] == [None] * 11  # -k was given
-    assert max(levels["p_value"][:5]) < 0.001
+    assert max(levels["p_value"][:5]) < 0.01
 
     again = json.loads(run_fiedler(*command, "--json").out)
     assert again["levels"] is None
@@ -58,10 +58,10 @@ def test_json_has_the_table_of_levels(run_fiedler, command, tmp_path):
         (("--levels", "0"), "--levels must be numbers of clusters, separated by commas; got '0'"),
         (("--levels", "500"), "there is no level of 500 clusters; the model has levels of 1 to 12 clusters"),
         (("--levels", "2", "--method", "gmm"), "--method gmm does not take --levels"),
-        (("--levels", "2", "--memory", "1GB"), "--levels needs all rows in memory"),
+        (("--levels", "2", "--memory", "4GB"), "--levels needs all rows in memory"),
     ],
 )
-def test_levels_that_are_impossible_are_refused_and_nothing_is_written(
+def test_levels_that_are_impossible_are_refused_before_writing(
     options, message, run_fiedler, command, tmp_path
 ):
     result = run_fiedler(*command, *options)

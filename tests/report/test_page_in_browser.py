@@ -357,9 +357,9 @@ def test_search_lists_rows_and_opens_them(visit, small):
 
 
 def test_the_level_of_the_map_can_be_chosen(visit, tmp_path):
-    X, y = load_digits(return_X_y=True)
-    model = ManifoldClustering(3, effort="fast", random_state=0).fit(X[:300])
-    page = visit(write_report(summarize(model, X[:300], layout=X[:300, 2:4]), tmp_path / "levels.html"))
+    X = load_digits().data[:300]
+    model = ManifoldClustering(3, effort="fast", random_state=0).fit(X)
+    page = visit(write_report(summarize(model, X, layout=X[:, 2:4]), tmp_path / "levels.html"))
 
     page.select_option("#level", "5")
 

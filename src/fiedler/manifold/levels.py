@@ -362,9 +362,7 @@ class LevelsMixin:
             return model
         tree, memo = self._tree(), self._state.memo
         if n_clusters > tree.finest:
-            problem = (
-                f"n_clusters={n_clusters} is no level of this model, whose levels have 1 to {tree.finest} clusters"
-            )
+            problem = f"there is no level of {n_clusters} clusters; the model has levels of 1 to {tree.finest} clusters"
             hint = "choose one of them, or fit a model with this number"
             raise InputError(problem, hint, code="no_such_level", parameter="n_clusters", value=n_clusters)
         is_fit = n_clusters == tree.fitted

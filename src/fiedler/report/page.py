@@ -246,9 +246,8 @@ def _page_data(summary: Summary) -> Summary:
     }
     levels = summary["levels"]
     if levels is not None:
-        groups = np.array(levels["groups"])
-        groups = encode_array(np.where(groups < 0, len(levels["clusters"]), groups), "uint16")
-        levels = {**levels, "groups": groups}
+        groups, m = np.array(levels["groups"]), len(levels["clusters"])
+        levels = {**levels, "groups": encode_array(np.where(groups < 0, m, groups), "uint16")}
     return {
         **summary,
         "rows": encoded_rows,

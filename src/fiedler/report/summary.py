@@ -323,8 +323,8 @@ def _rows(points: np.ndarray, labels: np.ndarray, Q: np.ndarray | None, ids: Seq
 def _levels(model: Any, n: int) -> Summary | None:
     """Return the nested partitions: groups of the finest level, and the cluster of each group at every level."""
     table = getattr(model, "levels_", None)
-    numbers = [k for k in (table or {}).get("n_clusters", []) if k <= MAX_LEVEL]
-    if not numbers or len(model.labels_) != n:
+    numbers = [] if table is None else [k for k in table["n_clusters"] if k <= MAX_LEVEL]
+    if table is None or not numbers or len(model.labels_) != n:
         return None
     partitions = [to_numpy(model.at(k).labels_) for k in [1, *numbers]]
     first = [int(np.argmax(partitions[-1] == group)) for group in range(numbers[-1])]  # a row of each group
