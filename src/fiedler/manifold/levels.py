@@ -152,9 +152,8 @@ class _Groups:
     def closeness(self, group: int) -> np.ndarray:
         """Return the average weight to each group; minus the length of an edge without any."""
         products = self.volumes[group] * self.volumes
-        found = np.where(
-            self.weights[group] > 0, self.weights[group] / np.maximum(products, TINY), -self.lengths[group]
-        )
+        average = self.weights[group] / np.maximum(products, TINY)
+        found = np.where(self.weights[group] > 0, average, -self.lengths[group])
         return np.where(self.sizes[group] * self.sizes > 0, found, np.inf)  # empty ones are merged first
 
     def join(self, a: int, b: int) -> None:
@@ -271,30 +270,28 @@ def find_splits(graph: AffinityGraph, tree: LevelTree, copies: CopiedRows | None
     for k in range(tree.finest, 1, -1):
         _, parts = split_of(tree.clusters, k)
         sides = [tree.clusters[k - 1] == part for part in parts]
-        first, second = (np.flatnonzero(np.append(side, False)[groups]) for side in sides)
-        border = float(links[first][:, second].sum())
-        cut = [cuts.get(side.tobytes(), -1.0) for side in sides]
-        cut = [thinnest_cut(links[nodes][:, nodes]) if c < 0 else c for c, nodes in zip(cut, (first, second))]
-        split = Split(float(thinness(np.array(border), np.array(min(cut)))), border, min(cut))
+        first, second = (np.flatnonzero(np.append(side, False)[groups]) for side in sides)  # outliers are in neither
+        for side, nodes in zip(sides, (first, second)):
+            if side.sum() == 1:  # a group of the finest level; others were split there
+                cuts[side.tobytes()] = thinnest_cut(links[nodes][:, nodes])
+        border, cut = float(links[first][:, second].sum()), min(cuts[side.tobytes()] for side in sides)
+        split = Split(float(thinness(np.array(border), np.array(cut))), border, cut)
         found.append(split)
-        both, smaller = np.concatenate([first, second]), min(len(first), len(second))
-        if split.p_value < SIGNIFICANT_BELOW:
-            cuts[(sides[0] | sides[1]).tobytes()] = min(cut)
-        elif len(both):
-            through = thinnest_cut(links[both][:, both])
-            cuts[(sides[0] | sides[1]).tobytes()] = (
-                min(through, border) if smaller >= MIN_SHARE * len(both) else through
-            )
+        if split.p_value >= SIGNIFICANT_BELOW:
+            both = np.concatenate([first, second])
+            is_even = min(len(first), len(second)) >= MIN_SHARE * len(both)
+            cut = min(thinnest_cut(links[both][:, both]), border if is_even else np.inf)
+        cuts[(sides[0] | sides[1]).tobytes()] = cut
     return found[::-1]
 
 
 def levels_table(tree: LevelTree, splits: list[Split], evidence: NClustersChoice | None) -> dict[str, list[Any]]:
     """Return what is known about every level, one column per key."""
     numbers = range(2, tree.finest + 1)
-    measured = {} if evidence is None or evidence.stability is None else dict(
-        zip(evidence.candidates, evidence.stability)
-    )  # fmt: skip
-    persistent = set() if evidence is None else {number for number, _ in evidence.levels}
+    compared, stability, persistent = [], None, set()
+    if evidence is not None:
+        compared, stability, persistent = evidence.candidates, evidence.stability, {k for k, _ in evidence.levels}
+    measured = dict(zip(compared, stability or []))
     parts = [split_of(tree.clusters, k) for k in numbers]
     return {
         "n_clusters": list(numbers),
