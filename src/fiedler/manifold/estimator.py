@@ -752,6 +752,7 @@ class ManifoldClustering(LevelsMixin, ExplainMixin, UpdateMixin, GraphEstimatorM
         -------
         labels : array of shape (m,)
         """
+        check_is_fitted(self)
         if self._state.fitted is not None:
             return self._predict_at_level(X)
         proba = self.predict_proba(X)
