@@ -61,9 +61,7 @@ def test_json_has_the_table_of_levels(run_fiedler, command, tmp_path):
         (("--levels", "2", "--memory", "4GB"), "--levels needs all rows in memory"),
     ],
 )
-def test_levels_that_are_impossible_are_refused_before_writing(
-    options, message, run_fiedler, command, tmp_path
-):
+def test_levels_that_are_impossible_are_refused_before_writing(options, message, run_fiedler, command, tmp_path):
     result = run_fiedler(*command, *options)
 
     assert result.code == 1

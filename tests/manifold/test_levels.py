@@ -10,9 +10,18 @@ from scipy.stats import norm
 
 import fiedler
 from fiedler import AffinityGraph, KNNGraph, ManifoldClustering
-from fiedler.errors import InputError
+from fiedler.errors import FiedlerWarning, InputError
 from fiedler.graph.borders import Split, strong_links
-from fiedler.manifold.levels import FINEST_FACTOR, MIN_FINEST, LevelTree, bridge_lengths, find_splits, merge_cells
+from fiedler.manifold.levels import (
+    FINEST_FACTOR,
+    MIN_FINEST,
+    LevelTree,
+    bridge_lengths,
+    build_tree,
+    find_splits,
+    merge_cells,
+)
+from fiedler.manifold.state import FittedLevel, FittedState
 from fiedler.metrics import adjusted_rand_index
 
 
@@ -131,6 +140,30 @@ def test_groups_are_merged_by_their_average_weight():
     assert_array_equal(levels[2][groups], np.repeat(np.arange(3), 8))
     first, second, third = levels[1][groups][[0, 8, 16]]
     assert second == third != first
+
+
+def test_an_empty_cluster_is_merged_first(overlapping):
+    X, model = overlapping
+    labels, Q = np.where(model.labels_ == 1, 0, model.labels_), model.memberships_[:, [0, 0, 2]] * [1, 0, 1]
+    base = FittedLevel(labels, Q / Q.sum(axis=1, keepdims=True))
+
+    tree = build_tree(model.graph_, base, FittedState())
+
+    assert tree.fitted == 3
+    assert_array_equal(tree.level(3).labels, labels)  # cluster 1 has no rows
+    assert_array_equal(tree.level(2).labels, np.unique(labels, return_inverse=True)[1])
+
+
+def test_components_of_a_graph_are_merged_last():
+    blocks = [np.ones((size, size)) - np.eye(size) for size in (20, 20, 20)]
+    joined = sp.block_diag(blocks[:2]).toarray()
+    joined[3, 33] = joined[33, 3] = 0.1
+    graph = AffinityGraph.from_matrix(sp.csr_array(sp.block_diag([joined, blocks[2]])))
+
+    with pytest.warns(FiedlerWarning, match="2 connected components"):
+        model = ManifoldClustering(3, random_state=0).fit(graph)
+
+    assert_array_equal(model.at(2).labels_, np.repeat([0, 0, 1], 20))
 
 
 # --------------------------------------------------------------------------------------------------------- memberships
@@ -289,7 +322,8 @@ def test_given_graphs(nested):
 
 def test_recipes_sparse_rows_views_and_labels(nested):
     X, y, _ = nested
-    check_levels(fit(X, 3, graph=KNNGraph(7)), X)
+    with pytest.warns(FiedlerWarning, match="connected components"):
+        check_levels(fit(X, 3, graph=KNNGraph(7)), X)
     check_levels(fit(sp.csr_array(X), 3), sp.csr_array(X))
     check_levels(ManifoldClustering(3, random_state=0).fit(X * [1, 1, 1, 50]), X * [1, 1, 1, 50])
     known = np.where(np.arange(len(X)) % 10 == 0, y // 3, -1)
