@@ -65,9 +65,9 @@ def measure_planted(options):
         if k > MAX_GROUPS:
             continue
         p_values = np.array(fit(X, k).levels_["p_value"]) < BELOW
-        found["true"].append(p_values[: k - 1].mean())
-        found["finer"].append(p_values[k - 1 :].mean())
-    return [{"splits": kind, "draws": len(shares), "below": float(np.mean(shares))} for kind, shares in found.items()]
+        found["true"].extend(p_values[: k - 1])
+        found["finer"].extend(p_values[k - 1 :])
+    return [{"levels": kind, "splits": len(are), "below": float(np.mean(are))} for kind, are in found.items()]
 
 
 def measure_partitions(options):

@@ -67,3 +67,27 @@ def test_levels_that_are_impossible_are_refused_before_writing(options, message,
     assert result.code == 1
     assert message in result.err
     assert not (tmp_path / "out").exists()
+
+
+def test_new_rows_are_predicted_at_a_level(run_fiedler, command, tmp_path):
+    rows, out = tmp_path / "rows.csv", tmp_path / "out"
+    run_fiedler(*command, "--levels", "5")
+    expected = [int(label) for label in columns_of(out / "labels.csv")["level_5"]]
+
+    predicted = run_fiedler("predict", out, rows, "--level", 5, "--out", tmp_path / "new.csv")
+
+    assert predicted.code == 0, predicted.err
+    columns = columns_of(tmp_path / "new.csv")
+    assert [int(label) for label in columns["label"]] == expected
+    assert list(columns) == ["id", "label", "confidence", *(f"cluster_{k}" for k in range(5))]  # names are of the fit
+    refused = run_fiedler("predict", out, rows, "--level", 500)
+    assert (refused.code, "there is no level of 500 clusters" in refused.err) == (1, True)
+
+
+def test_models_without_levels_predict_at_none(run_fiedler, command, tmp_path):
+    run_fiedler("cluster", tmp_path / "rows.csv", "-k", 3, "--method", "kmeans", "--out", tmp_path / "out")
+
+    refused = run_fiedler("predict", tmp_path / "out", tmp_path / "rows.csv", "--level", 2)
+
+    assert refused.code == 1
+    assert "a model of the class EmbedKMeans has no levels" in refused.err

@@ -143,7 +143,7 @@ def test_groups_are_merged_by_their_average_weight():
 
 
 def test_an_empty_cluster_is_merged_first(overlapping):
-    X, model = overlapping
+    _, model = overlapping
     labels, Q = np.where(model.labels_ == 1, 0, model.labels_), model.memberships_[:, [0, 0, 2]] * [1, 0, 1]
     base = FittedLevel(labels, Q / Q.sum(axis=1, keepdims=True))
 
