@@ -71,8 +71,10 @@ def predict(
     results.check_append(data, append)
     with output.working(f"predicting {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
-        is_largest = memberships is not None and level is None  # labels of other levels are nested
-        labels = memberships.argmax(axis=1) if is_largest else to_numpy(fitted.predict(data.X))
+        if memberships is None or level is not None:  # labels of levels are nested, not the largest memberships
+            labels = to_numpy(fitted.predict(data.X))
+        else:
+            labels = memberships.argmax(axis=1)
     confidence = None if memberships is None else memberships.max(axis=1)
     write: Callable[..., None] = results.write_table if append else results.write_labels
     named = (data.row_names, labels, memberships, names, data.id_name or "id")
