@@ -39,6 +39,7 @@ RECORDS = {
     "Candidate": "fiedler.manifold.candidates",
     "ColumnEncoding": "fiedler.table.encoder",
     "CopiedRows": "fiedler.graph.weights",
+    "FittedLevel": "fiedler.manifold.state",
     "FittedState": "fiedler.manifold.state",
     "Landmarks": "fiedler.manifold.state",
     "KernelConstants": "fiedler.graph.kernels",

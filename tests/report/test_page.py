@@ -131,6 +131,35 @@ def test_the_image_of_thumbnails_begins_with_the_means(summary):
     assert base64.b64decode(sheet["png"]).startswith(b"\x89PNG")
 
 
+LEVELS = {"groups": [0, 1, -1] * 10, "clusters": [[0, 0], [1, 0]], "p_values": [None, 0.5], "splits": [None, [0, 0, 1]]}
+
+
+def test_levels_are_encoded_and_unassigned_rows_follow_the_last_group(summary, tmp_path):
+    with_levels = {**summary, "levels": LEVELS}
+
+    levels = data_of(render(with_levels))["levels"]
+
+    assert np.frombuffer(base64.b64decode(levels["groups"]), "<u2").tolist() == [0, 1, 2] * 10
+    assert levels["clusters"] == LEVELS["clusters"]
+    assert read_summary(write_summary(with_levels, tmp_path / "summary.json")) == with_levels
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "fault"),
+    [
+        ("groups", [2] * 30, "levels.groups[0] is not an integer from -1 to 1"),
+        ("clusters", [[0, 0], [0]], "levels.clusters[1] has length 1, not 2"),
+        ("p_values", [None, 2], "levels.p_values[1] is not a number from 0 to 1"),
+        ("splits", [None, [0, 1]], "levels.splits[1] has length 2, not 3"),
+    ],
+)
+def test_damaged_levels_are_refused(part, value, fault, summary, tmp_path):
+    file = tmp_path / "summary.json"
+    file.write_text(json.dumps({**summary, "levels": {**LEVELS, part: value}}))
+    with pytest.raises(FileFormatError, match=re.escape(fault)):
+        read_summary(file)
+
+
 def test_a_failed_write_leaves_the_old_page(summary, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")

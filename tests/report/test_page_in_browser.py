@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_digits
 
+from fiedler import ManifoldClustering
 from fiedler.plots.style import palette_rgb
 from fiedler.report import summarize, write_report
 from fiedler.text import DocumentVectorizer
@@ -353,6 +354,18 @@ def test_search_lists_rows_and_opens_them(visit, small):
     assert "digit 123" in page.locator("#tooltip").inner_text()
     page.fill("#search", "no such row")
     page.locator("#results p", has_text="No matches").wait_for()
+
+
+def test_the_level_of_the_map_can_be_chosen(visit, tmp_path):
+    X = load_digits().data[:300]
+    model = ManifoldClustering(3, effort="fast", random_state=0).fit(X)
+    page = visit(write_report(summarize(model, X, layout=X[:, 2:4]), tmp_path / "levels.html"))
+
+    page.select_option("#level", "5")
+
+    sizes = page.locator("#legend .count").all_inner_texts()
+    assert [int(size) for size in sizes] == np.bincount(model.at(5).labels_).tolist()
+    assert "of the level before" in page.inner_text("#level-note")
 
 
 @pytest.mark.parametrize("colouring", ["truth", "confidence"])

@@ -316,6 +316,24 @@ def test_the_evidence_for_the_number_of_clusters_is_included(auto_model):
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
+def test_levels_are_groups_and_the_cluster_of_each_at_every_level(auto_model):
+    model, summary = auto_model
+
+    levels = summary["levels"]
+
+    groups, table = np.array(levels["groups"]), model.levels_
+    for k, clusters in enumerate(levels["clusters"], start=1):
+        assert_array_equal(np.array(clusters)[groups], model.at(k).labels_)
+    assert levels["p_values"] == [None, *table["p_value"]]
+    assert levels["splits"] == [None, *([split, *into] for split, into in zip(table["split"], table["into"]))]
+
+
+def test_levels_too_fine_for_a_map_and_models_without_levels_have_none(auto_model, blobs, monkeypatch, five):
+    monkeypatch.setattr("fiedler.report.summary.MAX_LEVEL", 2)
+    assert len(summarize(auto_model[0], blobs[0], layout=blobs[0][:, :2])["levels"]["clusters"]) == 2
+    assert summarize(five[1], five[0])["levels"] is None
+
+
 def test_given_evidence_replaces_that_of_the_model(auto_model, five):
     model, _ = auto_model
     evidence = NClustersChoice(2, "score", [2, 3], valley=[0.3, np.nan])

@@ -19,7 +19,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from .._files import atomic_write
 from .._registry import methods
 from .._validation import choose, first_few, import_class, import_optional
-from ..core.arrays import normalize_rows
+from ..core.arrays import normalize_rows, to_numpy
 from ..core.fitting import format_seconds
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -87,6 +87,14 @@ def cluster(
         int | None,
         typer.Option(metavar="N", help="The largest number of clusters that --method auto may choose; default: any."),
     ] = None,
+    levels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K,...",
+            help="Numbers of clusters, separated by commas, whose labels are written as further columns, level_K. They "
+            "are levels of one tree, which is shown with the p-value of every split. With --method auto.",
+        ),
+    ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Write the whole table with cluster and confidence, to table.csv, as well.")
     ] = False,
@@ -104,13 +112,14 @@ def cluster(
     n_clusters = fitting.parse_n_clusters(k)
     choose(methods(), method, option="method")
     choose(EFFORTS, effort, option="effort")
+    numbers = fitting.parse_levels(levels, method)
     folder = out or Path("out") / results.source_name(source)
     results.check_folder(folder, source, force=force, append=append)
     options: dict[str, Any] = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
     if memory or workdir or scheduler:
         keywords = reading.keywords()
         drop = keywords.pop("drop")
-        check_options(memory, method=method != "auto", append=append, **keywords, pairs=pairs, **options)
+        check_options(memory, method=method != "auto", append=append, **keywords, pairs=pairs, levels=levels, **options)
         with blocks_client(output, workdir, memory, scheduler):
             is_local = scheduler is None
             cluster_blocks(
@@ -129,6 +138,7 @@ def cluster(
     options["max_clusters"] = max_clusters
     with output.working(f"clustering {data.n_rows} rows"):
         fitted = fitting.fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs, **options)
+    partitions = {k: to_numpy(fitted.clusterer.at(k).labels_) for k in numbers}
     if data.is_partially_labeled:
         n_known = int((np.asarray(data.labels) >= 0).sum())
         named = first_few([f"cluster {label} is {name!r}" for label, name in enumerate(data.class_names or [])])
@@ -144,12 +154,13 @@ def cluster(
         notes = _notes(data, fitted, source=results.relative_source(folder, source), append=append, **about)
         with results.atomic_folder(folder) as draft:
             rows = (data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names, data.id_name or "id")
-            results.save_csv(draft / results.LABELS_FILE, results.write_labels, *rows)
+            results.save_csv(draft / results.LABELS_FILE, results.write_labels, *rows, partitions)
             if append:
-                table = (data, fitted.labels, fitted.confidence)
+                table = (data, fitted.labels, fitted.confidence, partitions)
                 results.save_csv(draft / results.TABLE_FILE, results.write_table, *table)
             results.write_files(draft, fitted.model, notes, summary)
     result = _result(data, fitted, summary, method, folder, append=append)
+    result["levels"] = jsonable(fitted.clusterer.levels_) if numbers else None
     output.result(result, *_as_text(data, result, fitted, folder))
 
 
@@ -230,6 +241,8 @@ def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, fold
         parts.append(f"uncertain rows (confidence {UNCERTAIN_BELOW} or less): {n_uncertain}")
     if result["caution"]:
         parts.append(result["caution"])
+    if result["levels"]:
+        parts += _table_of_levels(result["levels"])
     if result["scores"]:
         parts.append(fitting.format_agreement(result["scores"]))
     return [*parts, f"written to {folder}: {', '.join(result['files'])}"]
@@ -241,6 +254,18 @@ def _table_of_clusters(title: str, clusters: list[dict[str, Any]], labels: str) 
     shown = clusters[:MAX_LISTED_CLUSTERS]
     table = make_table(title, *columns, rows=[cluster_cells(row) for row in shown])
     return [table, *[f"... and {len(clusters) - len(shown)} more, in {labels}"] * (len(shown) < len(clusters))]
+
+
+def _table_of_levels(levels: dict[str, list[Any]]) -> list[str | Table]:
+    """Return the first levels as a table, and how many more there are."""
+    rows = [
+        [str(k), "-" if stability is None else f"{stability:.2f}", f"{p:.2g}", f"{split} into {into[0]} and {into[1]}"]
+        for k, stability, p, split, into in zip(
+            *(levels[name] for name in ("n_clusters", "stability", "p_value", "split", "into"))
+        )
+    ]
+    table = make_table("levels", "K", "stability", "p-value", "split", rows=rows[:MAX_LISTED_CLUSTERS])
+    return [table, *[f"... and {len(rows) - MAX_LISTED_CLUSTERS} more levels"] * (len(rows) > MAX_LISTED_CLUSTERS)]
 
 
 # ------------------------------------------------------------------- in blocks; the report is on a sample of the rows

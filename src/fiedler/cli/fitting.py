@@ -182,6 +182,20 @@ def parse_n_clusters(text: str) -> NClusters:
     return int(text)
 
 
+def parse_levels(text: str | None, method: str) -> list[int]:
+    """Parse ``--levels``: numbers of clusters, separated by commas."""
+    if text is None:
+        return []
+    if method != "auto":
+        problem = f"--method {method} does not take --levels"
+        raise InputError(problem, "use --method auto", code="option_not_supported")
+    numbers = [part.strip() for part in text.split(",")]
+    if not all(number.isascii() and number.isdigit() and int(number) > 0 for number in numbers):
+        problem = f"--levels must be numbers of clusters, separated by commas; got {text!r}"
+        raise InputError(problem, "write it as in --levels 2,5", code="invalid_parameter")
+    return sorted(set(map(int, numbers)))
+
+
 def check_rows_for_clusters(data: Input, n_clusters: NClusters) -> None:
     """Raise an error for a single row, more clusters than rows, or fewer clusters than partially known classes."""
     if data.n_rows < 2:

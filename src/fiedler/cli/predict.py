@@ -46,6 +46,10 @@ def predict(
     ],
     source: Source,
     new: NewRows,
+    level: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Predict at another level of the model, that of K clusters; see cluster."),
+    ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Write the whole table with cluster and confidence instead of labels.")
     ] = False,
@@ -60,14 +64,20 @@ def predict(
         problem = f"{str(path)!r} contains a {type(fitted).__name__}, which cannot predict"
         raise InputError(problem, "choose the model of a clustering", code="cannot_predict")
     results.check_file(out)
+    names = notes.get("cluster_names")
+    if level is not None:
+        fitted, names = at_level(fitted, level), None
     data = read_new_rows(output, source, fitted, notes, new)
     results.check_append(data, append)
     with output.working(f"predicting {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
-        labels = to_numpy(fitted.predict(data.X)) if memberships is None else memberships.argmax(axis=1)
+        if memberships is None or level is not None:  # labels of levels are nested, not the largest memberships
+            labels = to_numpy(fitted.predict(data.X))
+        else:
+            labels = memberships.argmax(axis=1)
     confidence = None if memberships is None else memberships.max(axis=1)
     write: Callable[..., None] = results.write_table if append else results.write_labels
-    named = (data.row_names, labels, memberships, notes.get("cluster_names"), data.id_name or "id")
+    named = (data.row_names, labels, memberships, names, data.id_name or "id")
     content = (data, labels, confidence) if append else named
     if out is not None:
         results.save_csv(out, write, *content)
@@ -78,6 +88,16 @@ def predict(
         output.result({}, f"{data.n_rows} rows; written to {out}")
     else:
         write(sys.stdout, *content)
+
+
+def at_level(fitted: Any, n_clusters: int) -> Any:
+    """Return a model, or a pipeline that ends in one, at the level of a number of clusters."""
+    clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+    if not hasattr(clusterer, "at"):
+        problem = f"a model of the class {type(clusterer).__name__} has no levels"
+        raise InputError(problem, "leave out --level, or use fiedler cluster --method auto", code="no_levels")
+    model = clusterer.at(n_clusters)
+    return Pipeline([*fitted.steps[:-1], (fitted.steps[-1][0], model)]) if isinstance(fitted, Pipeline) else model
 
 
 def read_new_rows(output: Output, source: str, fitted: Any, notes: dict[str, Any], new: NewRows) -> Input:

@@ -17,8 +17,9 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import repeat
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -39,6 +40,7 @@ LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES
 TABLE_FILE = "table.csv"  # of --append
 MEMBERSHIP_DECIMALS = 4  # in CSV files
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # with which a formula begins in spreadsheets
+Levels = Mapping[int, np.ndarray]  # from the number of clusters of a level to its labels
 NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
 
 
@@ -197,12 +199,15 @@ def check_append(data: Input, append: bool) -> None:
         raise InputError("--append is for tables, but the input is not one", "leave it out", code="no_table")
 
 
-def write_table(file: TextIO, data: Input, labels: np.ndarray, confidence: np.ndarray | None) -> None:
+def write_table(
+    file: TextIO, data: Input, labels: np.ndarray, confidence: np.ndarray | None, levels: Levels | None = None
+) -> None:
     """Write the columns of a table as they are in its file, with the cluster and the confidence of each row."""
     assert data.table is not None
     added: dict[str, Any] = {"cluster": labels.tolist()}
     if confidence is not None:
         added["confidence"] = [f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in confidence]
+    added |= _level_columns(levels)
     names, columns = list(added), data.table.columns.values()
     for i, name in enumerate(names):
         while name in data.table.columns:
@@ -213,6 +218,11 @@ def write_table(file: TextIO, data: Input, labels: np.ndarray, confidence: np.nd
     write_row([*data.table.columns, *names])
     for row in zip(*cells):
         write_row(row)
+
+
+def _level_columns(levels: Levels | None) -> dict[str, list[int]]:
+    """Return the labels of each level under the name of their column."""
+    return {f"level_{n_clusters}": labels.tolist() for n_clusters, labels in (levels or {}).items()}
 
 
 def _row_writer(file: TextIO) -> Callable[[Iterable[Any]], Any]:
@@ -248,13 +258,16 @@ def write_labels(
     memberships: np.ndarray | None,
     cluster_names: list[str | None] | None = None,
     id_name: str = "id",
+    levels: Levels | None = None,
 ) -> None:
-    """Write one CSV row per sample: id, label, name of the cluster (if there are any), confidence and memberships."""
+    """Write one CSV row per sample: id, label, name of the cluster (if any), confidence, memberships, other levels."""
     write_row = _row_writer(file)
     shares = np.empty((len(labels), 0)) if memberships is None else memberships
     soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
-    write_row([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft])
-    for row_id, label, row in zip(ids, labels.tolist(), shares):
+    columns = _level_columns(levels)
+    write_row([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft, *columns])
+    others = zip(*columns.values()) if columns else repeat(())
+    for row_id, label, row, other in zip(ids, labels.tolist(), shares, others):
         name = [(cluster_names[label] if label >= 0 else None) or ""] if cluster_names else []
         numbers = [row.max(), *row] if soft else []
-        write_row([row_id, label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers)])
+        write_row([row_id, label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers), *other])

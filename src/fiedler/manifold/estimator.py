@@ -83,6 +83,7 @@ from .candidates import (
 )
 from .choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explain import ExplainMixin
+from .levels import LevelsMixin
 from .memberships import PartialSupervision, outlier_scores, select_outliers, walk_memberships
 from .n_clusters import NClustersChoice, RowDensity, count_clusters, has_few_values, one_for_each, subgraph
 from .report_text import format_report
@@ -195,7 +196,7 @@ def cluster(
     return ClusterResult(model.labels_, model.memberships_, model)
 
 
-class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, ClustererMixin, BaseEstimator):
+class ManifoldClustering(LevelsMixin, ExplainMixin, UpdateMixin, GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     """Clustering on a manifold: partitions of several views, one chosen without labels, soft memberships, ``predict``.
 
     Parameters
@@ -257,7 +258,10 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     evidence_ : NClustersChoice or None
         The evidence for the number of clusters, with ``n_clusters='auto'``.
     levels_ : dict of lists or None
-        The persistent numbers of clusters, with ``n_clusters='auto'``: ``n_clusters`` and ``stability`` of each.
+        The nested partitions into 2, 3, ... clusters, one column per key, computed when it is first read:
+        ``n_clusters``; ``stability``, NaN unless 'auto' compared the number, and whether it is a ``persistent`` one;
+        ``p_value`` of the split, which cluster of the level before is ``split``, and ``into`` which two of this level.
+        None for a fit in blocks. See :meth:`at`.
     graph_ : AffinityGraph
         The graph of the memberships: the denser one, with given must-links as edges. The edges of equal rows are
         divided among them.
@@ -728,7 +732,12 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         memberships : array of shape (m, n_clusters)
         """
         check_is_fitted(self)
-        F = self.memberships_ if self._state.landmarks is None else self._state.landmarks.memberships
+        return self._mean_memberships(
+            X, self.memberships_ if self._state.landmarks is None else self._state.landmarks.memberships
+        )
+
+    def _mean_memberships(self, X: MatrixLike, F: Array) -> Array:
+        """Return the means over the neighbours of new points of the memberships F of the rows that the model keeps."""
         F = F if self._state.copies is None else take_rows(F, self._state.copies.first)
         W, X = self._links_to(X, F)
         degrees = link_degrees(W, signed=False)
@@ -749,6 +758,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         -------
         labels : array of shape (m,)
         """
+        check_is_fitted(self)
+        if self._state.fitted is not None:
+            return self._predict_at_level(X)
         proba = self.predict_proba(X)
         return namespace(proba).argmax(proba, axis=1)
 
@@ -785,7 +797,8 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             sample=None if landmarks is None else (landmarks.numbers, landmarks.n_rows),
             n_added=self._state.n_added,
         )
-        return report if self.evidence_ is None else f"{self.evidence_.sentence}\n\n{report}"
+        heads = [self._level_sentence(), None if self.evidence_ is None else self.evidence_.sentence]
+        return "\n\n".join([*filter(None, heads), report])
 
     def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:
         """Return the modularity of the predicted clusters on the default graph of ``X``; see `LapGMM.score`."""
@@ -826,14 +839,6 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             return self.encoder_
         is_same = is_frame(X) and not is_mixed(X) and column_names(X) == list(completer.feature_names_in_)
         return None if is_same else completer
-
-    @property
-    def levels_(self) -> dict[str, list[Any]] | None:
-        """The persistent numbers of clusters and their stability, one column per key."""
-        if self.evidence_ is None:
-            return None
-        numbers, stability = zip(*self.evidence_.levels) if self.evidence_.levels else ((), ())
-        return {"n_clusters": list(numbers), "stability": list(stability)}
 
     def _recipe(self) -> Any:
         """Return the recipe of the graph of the memberships; with 'auto' the denser of the two."""

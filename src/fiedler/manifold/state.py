@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.arrays import Array
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..graph.affinity import AffinityGraph
@@ -33,6 +35,14 @@ class Landmarks(NamedTuple):
         return Landmarks(*kept, self.is_drawn[self.is_drawn])
 
 
+class FittedLevel(NamedTuple):
+    """The partition of a fit."""
+
+    labels: Array
+    memberships: Array
+    profiles: Profiles | None = None  # as in `FittedState`
+
+
 @dataclass(frozen=True, eq=False)
 class FittedState:
     """What a fitted model keeps besides its public attributes."""
@@ -50,3 +60,9 @@ class FittedState:
     profiles: Profiles | None = None  # of columns that cannot be computed from the rows that the model keeps
     landmarks: Landmarks | None = None  # the sample of a fit in blocks
     n_added: int = 0  # rows, by updates
+    fitted: FittedLevel | None = None  # the partition of the fit, of a model at another level
+
+    @cached_property
+    def memo(self) -> dict[str, Any]:
+        """What is computed when it is first needed; files do not contain it, and a change of the state forgets it."""
+        return {}

@@ -473,6 +473,7 @@ class UpdateMixin:
         chosen, model = self._state.candidates[self.candidates_["chosen"].index(True)], cast("Any", self)
         reasons = {
             "was fitted in blocks": self._state.landmarks is not None,
+            "is at another level than that of its fit": self._state.fitted is not None,
             "was fitted with known labels or pairs": not np.isnan(chosen.agreement),
             "was fitted to a given graph": self._state.rows is None or not model._graph_is_default(),
             "has bounds on the sizes of clusters": model.min_cluster_size or model.max_cluster_size,

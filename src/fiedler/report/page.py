@@ -244,9 +244,14 @@ def _page_data(summary: Summary) -> Summary:
         "truth": None if truth is None else encode_array(truth["codes"], "uint16"),
         "ids": rows["ids"],
     }
+    levels = summary["levels"]
+    if levels is not None:
+        groups, m = np.array(levels["groups"]), len(levels["clusters"])
+        levels = {**levels, "groups": encode_array(np.where(groups < 0, m, groups), "uint16")}
     return {
         **summary,
         "rows": encoded_rows,
+        "levels": levels,
         "truth": None if truth is None else truth["classes"],
         "thumbnails": None if thumbnails is None else _sprite(thumbnails),
         "max_coordinate": MAX_COORDINATE,
@@ -380,6 +385,10 @@ def summary_schema(summary: Summary, n: int, k: int) -> dict[str, Any]:
     by_candidate = Maybe(Many(value, length("evidence", "candidates")))
     evidence: dict[str, Any] = {"n_clusters": integer(), "candidates": Many(integer())}
     evidence |= dict.fromkeys(("stability", "stability_error", "modularity", "valley", "score"), by_candidate)
+    m = length("levels", "clusters")
+    split = Maybe((integer(0, m), integer(0, m), integer(0, m)))
+    levels = {"groups": Many(integer(-1, m - 1), n), "clusters": Many(Many(integer(0, m - 1), m))}
+    levels |= {"p_values": Many(Maybe(share), m), "splits": Many(split, m)}
     counts = Many(Many(integer(), length("agreement", "clusters")), n_classes)
     return {
         **dict.fromkeys(("title", "layout", "reproduce"), TEXT),
@@ -399,6 +408,7 @@ def summary_schema(summary: Summary, n: int, k: int) -> dict[str, Any]:
         "spectrum": Maybe({"values": Many(number()), "gap": integer(1, length("spectrum", "values"))}),
         "history": Maybe({"maximize": BOOLEAN, "iterations": Many(integer()), "values": objective}),
         "evidence": Maybe(evidence),
+        "levels": Maybe(levels),
         "model": {"name": TEXT, "parameters": ANYTHING, "facts": ANYTHING, "versions": {"fiedler": TEXT}},
         "settings": ANYTHING,
     }

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .._typing import Array, LabelsLike, MatrixLike, RandomState
     from ..plots.layouts import LayoutLike
 
-SUMMARY_FORMAT, SUMMARY_VERSION = "fiedler clustering", 2
+SUMMARY_FORMAT, SUMMARY_VERSION = "fiedler clustering", 3
 
 IMAGE_CARD_ROWS, CARD_ROWS = cards.CardRows(10, 7), cards.CardRows(4, 4)  # images are smaller than names and texts
 MAX_COORDINATE = 65_535  # the longer side of the layout, so that coordinates fit into two bytes
@@ -53,6 +53,7 @@ MAX_SPECTRUM_ROWS = 20_000  # eigenvalues of larger graphs are not computed
 EXTRA_EIGENVALUES = 6  # computed beyond the number of clusters
 MAX_PARAMETER_ENTRIES = 12  # longer arrays among the parameters are shown by their shape
 MAX_CONTESTED = 12  # rows that are listed
+MAX_LEVEL = 60  # clusters; the map of finer levels is unreadable
 MAX_CONFUSION_SIDE = 40  # larger confusion matrices are unreadable
 
 # Attributes of fitted models that the report shows, and their names in it.
@@ -204,6 +205,7 @@ def summarize(
         "spectrum": spectrum(model, rows, k),
         "history": history(model),
         "evidence": cards.jsonable(evidence),
+        "levels": _levels(model, n),
         "caution": disagreement(getattr(model, "consensus_", None)),
         "explanation": cards.clean_text(model.report(), keep_lines=True) if explains else None,
         "model": _model(model),
@@ -316,6 +318,23 @@ def _rows(points: np.ndarray, labels: np.ndarray, Q: np.ndarray | None, ids: Seq
 
 
 # ------------------------------------------------------------------------------------------------------------ evidence
+
+
+def _levels(model: Any, n: int) -> Summary | None:
+    """Return the nested partitions: groups of the finest level, and the cluster of each group at every level."""
+    table = getattr(model, "levels_", None)
+    numbers = [] if table is None else [k for k in table["n_clusters"] if k <= MAX_LEVEL]
+    if table is None or not numbers or len(model.labels_) != n:
+        return None
+    partitions = [to_numpy(model.at(k).labels_) for k in [1, *numbers]]
+    first = [int(np.argmax(partitions[-1] == group)) for group in range(numbers[-1])]  # a row of each group
+    splits = zip(table["split"], *zip(*table["into"]))
+    return {
+        "groups": partitions[-1].tolist(),
+        "clusters": [labels[first].tolist() for labels in partitions],
+        "p_values": [None, *(float(p) for p in table["p_value"][: len(numbers)])],
+        "splits": [None, *([int(part) for part in split] for split, _ in zip(splits, numbers))],
+    }
 
 
 def spectrum(model: Any, X: Array | AffinityGraph, k: int) -> Summary | None:

@@ -1,6 +1,6 @@
 // Colours and opacity of rows. The palette comes with the data, so that plots and page share it.
 
-import { className, confidence, data, displayName, k, labels, truth } from "./rows.js";
+import { className, confidence, data, displayName, groups, k, labels, n, truth } from "./rows.js";
 import { state } from "./state.js";
 
 const { unassigned, confidence: confidenceColours, min_opacity: minOpacity } = data.colours;
@@ -31,9 +31,23 @@ export function confidenceColour(share) {
 /** Opacity is confidence, on the same scale for all data; even rows with low memberships stay visible. */
 export const opacity = (share) => Math.max(minOpacity, share);
 
+const level = data.levels && { label: "Level", values: new Uint16Array(n), last: 0, name: levelName };
+
+function levelName(cluster) {
+  return cluster === level.last ? "No cluster" : `Cluster ${cluster}`;
+}
+
+/** Colour rows by the clusters of another level. */
+export function setLevel(number) {
+  const clusterOf = [...data.levels.clusters[number - 1], number]; // the last one of unassigned rows
+  level.last = number;
+  for (let row = 0; row < n; row++) level.values[row] = clusterOf[groups[row]];
+}
+
 /** What rows can be coloured by: a number for each row, and the names of the numbers. */
 export const COLOURINGS = {
   cluster: { label: "Cluster", values: labels, last: k, name: displayName },
+  level,
   truth: truth && { label: "Class", values: truth, last: data.truth.length, name: className },
   confidence: confidence && { label: "Confidence", values: confidence },
 };

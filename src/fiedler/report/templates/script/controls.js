@@ -1,11 +1,11 @@
 // Controls of the map: colouring, theme and search.
 
 import { showAll, showRow } from "./actions.js";
-import { COLOURINGS } from "./colours.js";
+import { COLOURINGS, setLevel } from "./colours.js";
 import { byId, el } from "./dom.js";
-import { countNoun, excerpt } from "./format.js";
+import { countNoun, excerpt, formatValue } from "./format.js";
 import { swatch } from "./marks.js";
-import { clusterName, confidence, customName, data, labels, n, nameOf, textOf } from "./rows.js";
+import { clusterName, confidence, customName, data, k, labels, n, nameOf, textOf } from "./rows.js";
 import { onChange, setState, state } from "./state.js";
 
 const MAX_RESULTS = 12; // rows listed below the search field
@@ -26,6 +26,44 @@ function startColouring() {
   byId("fade").addEventListener("change", (event) => setState({ fade: event.target.checked }));
   // colour shows the confidence already
   onChange(["colouring"], () => (byId("fade").disabled = state.colouring === "confidence"));
+}
+
+// -------------------------------------------------------------------------------------------------------------- level
+
+const SIGNIFICANT_BELOW = 0.05;
+const IS_THIN = "Their border is thinner than the parts are inside";
+const MAY_BE_CHANCE = "Their border is not clearly thinner than the parts are inside";
+
+/** How clear the split is by which a level differs from the one before. */
+function levelSentence(number) {
+  const fitted = number === k ? "" : ` The cards are about ${countNoun(k, "cluster")}.`;
+  if (number === 1) return `All rows are in one cluster.${fitted}`;
+  const [parent, first, second] = data.levels.splits[number - 1];
+  const p = data.levels.p_values[number - 1];
+  const verdict = p < SIGNIFICANT_BELOW ? IS_THIN : MAY_BE_CHANCE;
+  const parts = `Clusters ${first} and ${second} are the parts of cluster ${parent} of the level before.`;
+  return `${parts} ${verdict} (p = ${formatValue(p)}).${fitted}`;
+}
+
+function startLevels() {
+  byId("level-label").hidden = !data.levels;
+  if (!data.levels) return;
+  const numbers = data.levels.clusters.map((_, at) => at + 1);
+  const start = Math.min(k, numbers.length);
+  const option = (number) => el("option", { value: number, selected: number === start }, String(number));
+  byId("level").append(...numbers.map(option));
+  const show = (number) => {
+    setLevel(number);
+    byId("level-note").textContent = levelSentence(number);
+    setState({ level: number });
+  };
+  byId("level").addEventListener("change", (event) => {
+    show(Number(event.target.value));
+    byId("colour").querySelector("[value=level]").checked = true;
+    setState({ colouring: "level", cluster: null });
+  });
+  onChange(["colouring"], () => (byId("level-note").hidden = state.colouring !== "level"));
+  show(start);
 }
 
 // -------------------------------------------------------------------------------------------------------------- theme
@@ -118,5 +156,6 @@ function startSearch() {
 export function startControls() {
   startTheme();
   startColouring();
+  startLevels();
   startSearch();
 }

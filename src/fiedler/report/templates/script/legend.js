@@ -69,7 +69,7 @@ function updateHighlight() {
 }
 
 export function startLegend() {
-  onChange(["colouring", "fade"], write);
+  onChange(["colouring", "fade", "level"], write);
   onChange(["cluster"], updateHighlight);
   write();
 }

@@ -111,7 +111,7 @@ function resize() {
 export function startMap() {
   const label = `Map of ${countNoun(n, "row")} in ${countNoun(k, "cluster")}; the clusters are described below`;
   canvas.setAttribute("aria-label", label);
-  onChange(["theme", "colouring", "fade", "cluster", "matches"], () => {
+  onChange(["theme", "colouring", "level", "fade", "cluster", "matches"], () => {
     updatePoints();
     redraw({ rows: true });
   });

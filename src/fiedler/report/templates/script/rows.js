@@ -11,6 +11,7 @@ export const ys = decodeUint16(data.rows.y);
 export const labels = decodeUint16(data.rows.labels); // k for unassigned rows
 export const truth = decodeUint16(data.rows.truth);
 export const confidence = decodeUint8(data.rows.confidence); // of 255
+export const groups = data.levels && decodeUint16(data.levels.groups); // of the finest level, one more for unassigned rows
 
 function decodeUint8(base64) {
   if (base64 === null) return null;

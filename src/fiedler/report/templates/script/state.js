@@ -5,6 +5,7 @@ import { labels } from "./rows.js";
 export const state = {
   theme: "light",
   colouring: "cluster",
+  level: null, // the number of clusters of the level, null until the reader has chosen one
   fade: true,
   cluster: null, // the highlighted cluster
   matches: null, // result of the search: 1 for each matching row
