@@ -1,9 +1,10 @@
 """Measure the number of clusters that is found when none is given.
 
-    python benchmarks/quality_count.py planted [--draws 300] [--first 5000] [--jobs 2]
-    python benchmarks/quality_count.py single [--draws 200] [--first 5000] [--jobs 2]
+    python benchmarks/quality_count.py planted [--draws 300] [--first 6300] [--jobs 2]
+    python benchmarks/quality_count.py single [--draws 200] [--first 6300] [--jobs 2]
     FIEDLER_DATA=... python benchmarks/quality_count.py sets [--seeds 5] [--jobs 2]
     FIEDLER_DATA=... python benchmarks/quality_count.py peers [--jobs 2]
+    FIEDLER_DATA=... python benchmarks/quality_count.py same [--jobs 2]
     python benchmarks/quality_count.py cost
 
 ========  ============================================================================================================
@@ -16,11 +17,14 @@ sets      mean adjusted Rand index of the default fit without and with K, on the
           (suite_v1.npz, rows as they are) and on the sets of quality_manifold.py, and in how many sets all seeds agree
 peers     the same for Leiden (resolution 1, 15 neighbours), HDBSCAN, EVoC and PLSCAN with their defaults, noise as its
           own cluster and without it (pip install leidenalg evoc fast-plscan; those that are missing are left out)
+same      in how many sets the number stays if rows are permuted, rotated, multiplied by 1,000 or in single precision,
+          and in how many two seeds agree, with K given, with an adjusted Rand index of at least .95
 cost      CPU seconds of a fit without K, relative to the same fit with K
 ========  ============================================================================================================
 
-Thresholds were settled on draws 0 to 1199 and on all sets; report draws from another ``--first`` on. Halves of the sets
-are the odd and the even ones by name. Records are appended to out/count.jsonl.
+Thresholds were settled on draws before 5200 and on all sets, the exponents of the score on the first half of the sets;
+draws from NEVER_SEEN_FROM on were not looked at. Halves are every other set by name, from the first and the second one
+on. Records are appended to out/count.jsonl.
 """
 
 from __future__ import annotations
@@ -50,7 +54,7 @@ from fiedler.metrics import adjusted_rand_index
 
 RECORDS = Path("out") / "count.jsonl"
 OWN = (*REAL, "iris", "wine", "breast_cancer")
-NEVER_SEEN_FROM = 5000  # draws before were looked at
+NEVER_SEEN_FROM = 6300  # draws before were looked at
 
 # ------------------------------------------------------------------------------------------------ drawn situations
 
@@ -258,6 +262,40 @@ def measure_sets(options):
     print(markdown_table(table))
 
 
+# ------------------------------------------------------------------------------------------------------- invariance
+
+
+def change_rows(X):
+    """Return the rows permuted, rotated, in another unit and in single precision."""
+    rng, d = np.random.RandomState(0), X.shape[1]
+    changed = {"permuted": X[rng.permutation(X.shape[0])], "scaled": 1000.0 * X, "float32": X.astype(np.float32)}
+    if not sp.issparse(X):
+        changed["rotated"] = X @ np.linalg.qr(rng.standard_normal((d, d)))[0]
+    return changed
+
+
+def compare_changes(key):
+    X, references = load_sets()[key]
+    numbers = {name: fiedler.choose_n_clusters(rows).n_clusters for name, rows in change_rows(X).items()}
+    classes = len(np.unique(references[0][references[0] > 0]))
+    first, second = (to_numpy(fiedler.cluster(X, classes, random_state=seed).labels) for seed in (0, 1))
+    own = {"table": "same", "group": key[0], "name": key[1], "chosen": fiedler.choose_n_clusters(X).n_clusters}
+    return own | {"numbers": numbers, "two seeds": adjusted_rand_index(first, second)}
+
+
+def measure_same(options):
+    records = run(options, compare_changes, list(load_sets()))
+    for row in records:
+        if set(row["numbers"].values()) != {row["chosen"]} or row["two seeds"] < 0.95:
+            print(row["group"], row["name"], row["chosen"], row["numbers"], f"two seeds {row['two seeds']:.3f}")
+    table = []
+    for name in ("permuted", "rotated", "scaled", "float32"):
+        differences = np.array([abs(row["numbers"][name] - row["chosen"]) for row in records if name in row["numbers"]])
+        table.append({"rows": name, "same K": np.mean(differences == 0), "within one": np.mean(differences <= 1)})
+    print(markdown_table(table))
+    print(f"two seeds agree: {np.mean([row['two seeds'] >= 0.95 for row in records]):.3f}")
+
+
 # ---------------------------------------------------------------------------------------------------------- peers
 
 
@@ -357,7 +395,7 @@ def run(options, measure, tasks):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["planted", "single", "sets", "peers", "cost"])
+    parser.add_argument("table", choices=["planted", "single", "sets", "same", "peers", "cost"])
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--first", type=int, default=NEVER_SEEN_FROM)
     parser.add_argument("--seeds", type=int, default=5)
@@ -368,7 +406,9 @@ def main():
     elif options.table == "single":
         measure_draws(options, draw_single, lambda row: row["chosen"] == 1)
     else:
-        {"sets": measure_sets, "peers": measure_peers, "cost": measure_cost}[options.table](options)
+        {"sets": measure_sets, "same": measure_same, "peers": measure_peers, "cost": measure_cost}[options.table](
+            options
+        )
 
 
 if __name__ == "__main__":

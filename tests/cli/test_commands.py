@@ -169,6 +169,13 @@ def test_auto_chooses_the_number_of_clusters_and_says_how_strong_the_evidence_is
         assert json.loads((tmp_path / "summary.json").read_text())["evidence"]["score"]
 
 
+def test_the_evidence_for_every_number_is_shown_on_request(run_fiedler, table, tmp_path):
+    run = run_fiedler("cluster", table, "--verbose", "--id", "name", "--drop", "class", "--out", tmp_path)
+
+    assert "the evidence for" in run.out
+    assert re.search(r"K +stability +modularity +valley +score\n +2 ", run.out)
+
+
 def test_the_number_of_clusters_can_be_limited(run_fiedler, tmp_path, fixed_rng):
     X = np.repeat(20 * np.eye(6), 25, axis=0) + fixed_rng.normal(size=(150, 6))
     np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="a,b,c,d,e,f", comments="")

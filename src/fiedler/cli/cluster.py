@@ -27,7 +27,7 @@ from ..graph.recipes import default_recipe
 from ..graph.weights import weigh_graph
 from ..io import Input, read_blocks
 from ..io.formats import file_format
-from ..manifold import ManifoldClustering, estimate
+from ..manifold import ManifoldClustering, NClustersChoice, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
 from ..manifold.report_text import UNCERTAIN_BELOW
@@ -106,6 +106,9 @@ def cluster(
     no_memory_check: Annotated[
         bool, typer.Option("--no-memory-check", help="Start even if there seems to be too little memory.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show the evidence for every number of clusters that was compared.")
+    ] = False,
     output: Output,
 ) -> None:
     """Cluster rows; write labels.csv, model.safetensors, summary.json and report.html."""
@@ -124,7 +127,7 @@ def cluster(
             is_local = scheduler is None
             cluster_blocks(
                 output, source, n_clusters, folder, drop, scale, seed=seed, effort=effort, max_clusters=max_clusters,
-                is_local=is_local,
+                is_local=is_local, verbose=verbose,
             )  # fmt: skip
         return
     data, prepared = fitting.read_rows(output, source, reading, scale, n_clusters, [method], append=append)
@@ -161,7 +164,7 @@ def cluster(
             results.write_files(draft, fitted.model, notes, summary)
     result = _result(data, fitted, summary, method, folder, append=append)
     result["levels"] = jsonable(fitted.clusterer.levels_) if numbers else None
-    output.result(result, *_as_text(data, result, fitted, folder))
+    output.result(result, *_as_text(data, result, fitted, folder, verbose=verbose))
 
 
 def _result(
@@ -229,10 +232,17 @@ def _columns(data: Input, fitted: FittedClustering) -> dict[str, Any]:
     return {"original": profile_table(data.read_columns(requests), fitted.labels, fitted.n_clusters, names)}
 
 
-def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, folder: Path) -> list[str | Table]:
+def _show_evidence(evidence: NClustersChoice | None, *, verbose: bool = False) -> list[str | Table]:
+    """Return the evidence for the number of clusters, if it was chosen: a sentence, or all of it."""
+    return [] if evidence is None else [f"{evidence if verbose else evidence.sentence}\n"]
+
+
+def _as_text(
+    data: Input, result: dict[str, Any], fitted: FittedClustering, folder: Path, *, verbose: bool
+) -> list[str | Table]:
     """Return the plan of a table, and the result, as text and tables for the terminal."""
     parts: list[str | Table] = [] if data.encoder is None else [f"{data.encoder.plan_}\n"]
-    parts += [] if fitted.evidence is None else [f"{fitted.evidence.sentence}\n"]
+    parts += _show_evidence(fitted.evidence, verbose=verbose)
     clusters = [row for row in result["clusters"] if row["size"]]
     count = "1 cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
     title = f"{result['rows']} rows in {count}, by {result['method']}, in {fitted.seconds:.1f} s"
@@ -380,6 +390,7 @@ def cluster_blocks(
     effort: str,
     max_clusters: int | None,
     is_local: bool,
+    verbose: bool,
 ) -> None:
     """Cluster a file in blocks; write Parquet parts, the model, and a summary and report of a sample."""
     with output.working(f"reading {source}"):
@@ -429,8 +440,8 @@ def cluster_blocks(
         "files": {name: str(folder / name) for name in files},
     }
     title = f"{n_rows} rows in {len(clusters)} clusters, in {seconds:.1f} s"
-    table = _table_of_clusters(title, clusters, LABELS_FOLDER)
-    output.result(result, *table, f"the report shows {sample}", f"written to {folder}: {', '.join(files)}")
+    text = [*_show_evidence(clusterer.evidence_, verbose=verbose), *_table_of_clusters(title, clusters, LABELS_FOLDER)]
+    output.result(result, *text, f"the report shows {sample}", f"written to {folder}: {', '.join(files)}")
 
 
 # ------------------------------------------------------------------------------------------------------------ compare
@@ -491,7 +502,7 @@ def compare(
     cells = [[_format(row.get(column)) for column in shown] for row in rows]
     output.result(
         {"rows": data.n_rows, "skipped": list(data.skipped), "methods": rows, "evidence": jsonable(evidence)},
-        *([] if evidence is None else [f"{evidence.sentence}\n"]),
+        *_show_evidence(evidence),
         make_table(f"{data.n_rows} rows", *(COLUMN_TITLES.get(name, name) for name in shown), rows=cells),
         *(f"{row['method']} failed: {row['failed']}" for row in rows if "failed" in row),
         *([] if out is None else [f"written to {out}"]),
