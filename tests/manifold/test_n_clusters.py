@@ -542,7 +542,7 @@ def test_one_cloud_is_one_cluster_in_nearly_all_draws(shape):
 
 
 def test_five_distinct_rows_are_five_clusters():
-    X = np.repeat(seeded().normal(size=(5, 4)), 40, axis=0)
+    X = np.repeat(seeded().normal(size=(5, 4)), 20_000, axis=0)
 
     assert choose_n_clusters(X).n_clusters == 5
 
