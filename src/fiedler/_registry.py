@@ -40,6 +40,7 @@ RECORDS = {
     "ColumnEncoding": "fiedler.table.encoder",
     "CopiedRows": "fiedler.graph.weights",
     "FittedState": "fiedler.manifold.state",
+    "Inquiry": "fiedler.supervision.questions",
     "Landmarks": "fiedler.manifold.state",
     "KernelConstants": "fiedler.graph.kernels",
     "FitHistory": "fiedler._records",

@@ -85,6 +85,7 @@ from .choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explain import ExplainMixin
 from .memberships import PartialSupervision, outlier_scores, select_outliers, walk_memberships
 from .n_clusters import NClustersChoice, RowDensity, count_clusters, subgraph
+from .questions import QuestionsMixin
 from .report_text import format_report
 from .state import FittedState
 from .update import SPARSE_NEIGHBORS, UpdateMixin
@@ -195,7 +196,7 @@ def cluster(
     return ClusterResult(model.labels_, model.memberships_, model)
 
 
-class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, ClustererMixin, BaseEstimator):
+class ManifoldClustering(QuestionsMixin, ExplainMixin, UpdateMixin, GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     """Clustering on a manifold: partitions of several views, one chosen without labels, soft memberships, ``predict``.
 
     Parameters

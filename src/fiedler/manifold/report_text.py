@@ -11,6 +11,7 @@ from ..core.arrays import Array, to_numpy
 from ..metrics import adjusted_rand_index
 from .candidates import MAX_CUT_RATIO, ROWS, Candidate
 
+ANSWERS = "answers"  # the family of a partition that was chosen by questions
 UNCERTAIN_BELOW = 0.5  # a row without a larger membership is called uncertain
 CONTESTED_BELOW = 0.5  # share of the votes for the cluster of a row
 DISAGREEMENT_BELOW = 0.6  # consensus below which methods and views are said to disagree
@@ -95,6 +96,8 @@ def _choice_by_scores(
             f"Its normalised cut is at most {MAX_CUT_RATIO:g} times that of the best communities, and its integrated "
             "completed likelihood (ICL) is the highest."
         )
+    elif chosen.family == ANSWERS:
+        reason = "Of coarse and fine partitions, it is the one that fits the answers best."
     else:
         lowest = min(one.cut for one in candidates if one.family == "communities")
         among = "" if chosen.cut <= lowest else " among searches that give full weight to the sizes of clusters"

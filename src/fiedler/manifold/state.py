@@ -12,6 +12,7 @@ from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..graph.affinity import AffinityGraph
 from ..graph.weights import CopiedRows
+from ..supervision.questions import Inquiry
 from ..table import TableCompleter
 from ..table.profiles import Profiles
 from .candidates import Candidate
@@ -50,3 +51,4 @@ class FittedState:
     profiles: Profiles | None = None  # of columns that cannot be computed from the rows that the model keeps
     landmarks: Landmarks | None = None  # the sample of a fit in blocks
     n_added: int = 0  # rows, by updates
+    inquiry: Inquiry | None = None  # candidates for questions, and the answers so far
