@@ -4,8 +4,8 @@
    (:mod:`fiedler.graph.partitions`), on the graph of the model or that of a random sample of its rows.
 2. *Prior*: the share `FITTED_SHARE` for the partition of the fit; the rest in proportion to
 
-       (score_K / max_K score_K)²      with the evidence for the number of clusters (:mod:`.n_clusters`), or
-       min(K / K_fit, K_fit / K)²      for a fit whose number was given,
+       max(score_K / max_K score_K, MIN_SCORE)²   with the evidence for the number of clusters (:mod:`.n_clusters`),
+       min(K / K_fit, K_fit / K)                  for a fit whose number was given,
 
    divided equally among the partitions into K clusters.
 3. *Questions and choice*: see :class:`fiedler.supervision.Inquiry`. Rows outside the sample join the cluster of the
@@ -40,8 +40,7 @@ from .report_text import ANSWERS
 from .state import FittedState
 
 FITTED_SHARE = 0.3
-PRIOR_POWER = 2.0
-MIN_RELATIVE_SCORE = 1e-3  # of a number of clusters that was not compared, too
+MIN_SCORE = 0.03  # relative to the best, of numbers that were not compared as well
 
 
 def candidate_prior(numbers: np.ndarray, evidence: NClustersChoice | None) -> np.ndarray:
@@ -49,10 +48,10 @@ def candidate_prior(numbers: np.ndarray, evidence: NClustersChoice | None) -> np
     if evidence is not None and evidence.score is not None and max(evidence.score, default=0.0) > 0:
         scores = dict(zip(evidence.candidates, evidence.score))
         relative = np.array([scores.get(k, 0.0) for k in numbers.tolist()]) / max(evidence.score)
+        weights = np.maximum(relative, MIN_SCORE) ** 2
     else:
-        relative = np.minimum(numbers / numbers[0], numbers[0] / numbers)
-    counts = np.bincount(numbers)[numbers]
-    weights = np.maximum(relative, MIN_RELATIVE_SCORE) ** PRIOR_POWER / counts
+        weights = np.minimum(numbers / numbers[0], numbers[0] / numbers)
+    weights = weights / np.bincount(numbers)[numbers]
     return (1 - FITTED_SHARE) * weights / weights.sum() + FITTED_SHARE * (np.arange(len(numbers)) == 0)
 
 
@@ -247,19 +246,16 @@ class QuestionsMixin:
         self.memberships_ = take_rows(Q, copies.nodes)
         self.labels_ = asarray_like(found, self.memberships_, dtype=self.labels_.dtype)
         self.row_agreement_ = self.consensus_ = self.evidence_ = None
-        assert self._state.inquiry is not None
-        n_answers, candidates = len(self._state.inquiry.same), self._state.candidates
         chosen = Candidate(
             ANSWERS,
             labels[copies.nodes],
             float("nan"),
-            f"about {n_answers} pair{'s' if n_answers > 1 else ''}",
             view=self.view_,
             n_clusters=len(names),
             cut=mean_normalized_cut([graph], labels),
             modularity=modularity(graph, labels),
         )
-        same_rows = [one for one in candidates if len(one.labels) == len(copies.nodes) and one.family != ANSWERS]
-        self._keep(candidates=[*same_rows, chosen], n_compared=None, profiles=None)
+        others = [one for one in self._state.candidates if len(one.labels) == len(found) and one.family != ANSWERS]
+        self._keep(candidates=[*others, chosen], n_compared=None, profiles=None, n_added=0)
         self.candidates_ = candidates_table(self._state.candidates, chosen)
         self._number_clusters()

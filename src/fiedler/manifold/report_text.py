@@ -91,13 +91,16 @@ def _choice_by_consensus(candidates: Sequence[Candidate], chosen: Candidate, n_r
 def _choice_by_scores(
     candidates: Sequence[Candidate], chosen: Candidate, no_mixture_reason: str | None, n_rows: int
 ) -> str:
+    if chosen.family == ANSWERS:
+        what = f"{chosen.n_clusters} clusters of {n_rows:,} rows, chosen by answers to questions about pairs of rows."
+        return fill(
+            f"{what} Of coarse and fine partitions, this one is expected to be closest to what is meant.", WIDTH
+        )
     if chosen.family == "LapGMM":
         reason = (
             f"Its normalised cut is at most {MAX_CUT_RATIO:g} times that of the best communities, and its integrated "
             "completed likelihood (ICL) is the highest."
         )
-    elif chosen.family == ANSWERS:
-        reason = "Of coarse and fine partitions, it is the one that fits the answers best."
     else:
         lowest = min(one.cut for one in candidates if one.family == "communities")
         among = "" if chosen.cut <= lowest else " among searches that give full weight to the sizes of clusters"
