@@ -154,6 +154,7 @@ def test_copies_of_a_row_have_one_label(nested):
 
     asked = ask(model, groups, 8)
 
+    assert len(np.unique(asked._state.inquiry.pairs, axis=0)) == 8
     assert adjusted_rand_index(groups, asked.labels_) > 0.95
     assert_array_equal(asked.labels_[len(clusters) : len(clusters) + 60], asked.labels_[:60])
     assert asked.graph_ is model.graph_

@@ -8,7 +8,7 @@
        min(K / K_fit, K_fit / K)                  for a fit whose number was given,
 
    divided equally among the partitions into K clusters.
-3. *Questions and choice*: see :class:`fiedler.supervision.Inquiry`. Rows outside the sample join the cluster of the
+3. *Questions and choice*: see :mod:`fiedler.supervision.questions`. Rows outside the sample join the cluster of the
    nearest sampled row along the edges of the graph.
 """
 

@@ -3,6 +3,6 @@
 from ..graph.constraints import PairwiseConstraints
 from .learned_laplacian import LearnedLaplacian
 from .llgc import LLGC
-from .questions import ConstrainedKFold, Inquiry, suggest_pairs
+from .questions import ConstrainedKFold, suggest_pairs
 
-__all__ = ["LLGC", "ConstrainedKFold", "Inquiry", "LearnedLaplacian", "PairwiseConstraints", "suggest_pairs"]
+__all__ = ["LLGC", "ConstrainedKFold", "LearnedLaplacian", "PairwiseConstraints", "suggest_pairs"]

@@ -180,16 +180,15 @@ class Inquiry(NamedTuple):
     agreement : ndarray of shape (n_candidates, n_candidates)
         The adjusted Rand indices of candidates, 0 where they are negative.
     pairs, same : ndarrays of shape (n_answers, 2) and (n_answers,)
-        Positions in ``rows`` that were asked about, and whether they belong together.
+        Positions in ``rows`` that were asked about, ascending, and whether they belong together.
 
     Examples
     --------
-    >>> from fiedler.supervision import Inquiry
-    >>> coarse, fine = [0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 4, 5]
+    >>> coarse, fine = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 5])
     >>> inquiry = Inquiry.among([coarse, fine], prior=[0.5, 0.5])
     >>> pairs = inquiry.ask(1)
-    >>> bool(np.array(coarse)[pairs[0, 0]] == np.array(coarse)[pairs[0, 1]])  # together in one of the two
-    True
+    >>> coarse[pairs[:, 0]] == coarse[pairs[:, 1]]  # in the fine partition they are not
+    array([ True])
     >>> inquiry.with_answers(pairs, [False]).chosen.tolist()
     [0, 1, 2, 3, 4, 5]
     """
@@ -219,7 +218,7 @@ class Inquiry(NamedTuple):
     def with_answers(self, pairs: np.ndarray, same: Sequence[bool] | np.ndarray) -> Inquiry:
         """Return the inquiry with further answers."""
         answers = np.concatenate([self.same, np.asarray(same, dtype=bool)])
-        return self._replace(pairs=np.concatenate([self.pairs, pairs]), same=answers)
+        return self._replace(pairs=np.concatenate([self.pairs, np.sort(pairs, axis=1)]), same=answers)
 
     @property
     def weights(self) -> np.ndarray:
