@@ -5,8 +5,8 @@
 A simulated user answers the questions of ``ManifoldClustering.questions`` by one of the reference partitions of the
 sets of quality_count.py, with 0 % and 10 % wrong answers at random; rows of noise belong to nothing. The table has the
 mean adjusted Rand index with that partition, over the references of a set, the seeds of fits, and five users who are
-wrong at random, after some numbers of answers. Halves of the sets are the even and the odd ones by name: the rate of errors and the prior were
-settled on the even half. Records are appended to out/questions.jsonl.
+wrong at random, after some numbers of answers. Halves of the sets are the even and the odd ones by name: the rate of
+errors and the prior were settled on the even half. Records are appended to out/questions.jsonl.
 """
 
 from __future__ import annotations
