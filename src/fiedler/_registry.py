@@ -41,6 +41,7 @@ RECORDS = {
     "CopiedRows": "fiedler.graph.weights",
     "FittedLevel": "fiedler.manifold.state",
     "FittedState": "fiedler.manifold.state",
+    "Inquiry": "fiedler.supervision.questions",
     "Landmarks": "fiedler.manifold.state",
     "KernelConstants": "fiedler.graph.kernels",
     "FitHistory": "fiedler._records",

@@ -18,7 +18,6 @@ from fiedler.manifold import choice as comparison
 from fiedler.manifold.candidates import Candidate
 from fiedler.manifold.choice import (
     Effort,
-    agreement_matrix,
     select_by_consensus,
     view_weights,
     vote_shares,
@@ -35,7 +34,7 @@ from fiedler.manifold.views import (
     is_low_dimensional,
 )
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
-from fiedler.metrics.scores import match_clusters, weighted_ari
+from fiedler.metrics.scores import agreement_matrix, match_clusters, weighted_ari
 
 WHITENED = [name for name, kind in VIEWS.items() if kind.low_dimensional]
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from ..graph.constraints import PairwiseConstraints
 from ..graph.neighbors import k_nearest
 from ..graph.recipes import DEFAULT_NEIGHBORS
 from ..graph.sizes import SizeBounds
-from ..metrics.scores import match_clusters, weighted_ari
+from ..metrics.scores import agreement_matrix, match_clusters, weighted_ari
 from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer, agrees_as_well
 from .views import VIEWS, View, find_in_rows, find_in_views
 
@@ -112,14 +111,6 @@ def vote_shares(
         votes[rows, match_clusters(one.labels, chosen.labels, n_clusters, row_weights)] += weights[view]
         total += weights[view]
     return votes / total
-
-
-def agreement_matrix(partitions: Sequence[np.ndarray], row_weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the adjusted Rand indices of all pairs of partitions, 0 where they are negative."""
-    agreement = np.eye(len(partitions))
-    for i, j in combinations(range(len(partitions)), 2):
-        agreement[i, j] = agreement[j, i] = max(0.0, weighted_ari(partitions[i], partitions[j], row_weights))
-    return agreement
 
 
 def _taking_part(candidates: Sequence[Candidate]) -> list[int]:

@@ -86,6 +86,7 @@ from .explain import ExplainMixin
 from .levels import LevelsMixin
 from .memberships import PartialSupervision, outlier_scores, select_outliers, walk_memberships
 from .n_clusters import NClustersChoice, RowDensity, count_clusters, has_few_values, one_for_each, subgraph
+from .questions import QuestionsMixin
 from .report_text import format_report
 from .state import FittedState
 from .update import SPARSE_NEIGHBORS, UpdateMixin
@@ -196,7 +197,9 @@ def cluster(
     return ClusterResult(model.labels_, model.memberships_, model)
 
 
-class ManifoldClustering(LevelsMixin, ExplainMixin, UpdateMixin, GraphEstimatorMixin, ClustererMixin, BaseEstimator):
+class ManifoldClustering(
+    QuestionsMixin, LevelsMixin, ExplainMixin, UpdateMixin, GraphEstimatorMixin, ClustererMixin, BaseEstimator
+):
     """Clustering on a manifold: partitions of several views, one chosen without labels, soft memberships, ``predict``.
 
     Parameters

@@ -11,6 +11,7 @@ from ..core.arrays import Array, to_numpy
 from ..metrics import adjusted_rand_index
 from .candidates import MAX_CUT_RATIO, ROWS, Candidate
 
+ANSWERS = "answers"  # the family of a partition that was chosen by questions
 UNCERTAIN_BELOW = 0.5  # a row without a larger membership is called uncertain
 CONTESTED_BELOW = 0.5  # share of the votes for the cluster of a row
 DISAGREEMENT_BELOW = 0.6  # consensus below which methods and views are said to disagree
@@ -90,6 +91,11 @@ def _choice_by_consensus(candidates: Sequence[Candidate], chosen: Candidate, n_r
 def _choice_by_scores(
     candidates: Sequence[Candidate], chosen: Candidate, no_mixture_reason: str | None, n_rows: int
 ) -> str:
+    if chosen.family == ANSWERS:
+        what = f"{chosen.n_clusters} clusters of {n_rows:,} rows, chosen by answers to questions about pairs of rows."
+        return fill(
+            f"{what} Of coarse and fine partitions, this one is expected to be closest to what is meant.", WIDTH
+        )
     if chosen.family == "LapGMM":
         reason = (
             f"Its normalised cut is at most {MAX_CUT_RATIO:g} times that of the best communities, and its integrated "

@@ -14,6 +14,7 @@ from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..graph.affinity import AffinityGraph
 from ..graph.weights import CopiedRows
+from ..supervision.questions import Inquiry
 from ..table import TableCompleter
 from ..table.profiles import Profiles
 from .candidates import Candidate
@@ -60,6 +61,7 @@ class FittedState:
     profiles: Profiles | None = None  # of columns that cannot be computed from the rows that the model keeps
     landmarks: Landmarks | None = None  # the sample of a fit in blocks
     n_added: int = 0  # rows, by updates
+    inquiry: Inquiry | None = None  # candidates for questions, and the answers so far
     fitted: FittedLevel | None = None  # the partition of the fit, of a model at another level
 
     @cached_property

@@ -7,6 +7,8 @@ Clusters are matched to classes one to one, by the Hungarian method. The scores 
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -218,6 +220,16 @@ def _n_pairs(labels: np.ndarray, weights: np.ndarray | None) -> float:
     counts = np.bincount(labels, weights).astype(np.float64)
     own = counts if weights is None else np.bincount(labels, weights**2)
     return float(np.sum(counts**2 - own)) / 2
+
+
+def agreement_matrix(
+    partitions: Sequence[np.ndarray] | np.ndarray, row_weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the adjusted Rand indices of all pairs of partitions, 0 where they are negative."""
+    agreement = np.eye(len(partitions))
+    for i, j in combinations(range(len(partitions)), 2):
+        agreement[i, j] = agreement[j, i] = max(0.0, weighted_ari(partitions[i], partitions[j], row_weights))
+    return agreement
 
 
 def balanced_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
