@@ -387,6 +387,16 @@ def test_no_number_below_that_of_the_gaps_is_chosen():
     assert module._choose(evidence_of(of={2: {"modularity": 0.9}}), 3) == 3
 
 
+def test_clear_parts_of_groups_need_only_a_higher_score():
+    groups = Evidence(1.0, 0.0, 0.84, 1.0, 3.0)
+    clear = Evidence(1.0, 0.0, 0.9, 1.0, 3.0)
+
+    assert clear.is_finer_than(groups)
+    assert not clear._replace(valley=1.0).is_finer_than(groups)
+    assert not clear._replace(stability=0.94).is_finer_than(groups)
+    assert not groups.is_finer_than(clear)
+
+
 def test_along_a_line_the_gaps_decide():
     evidence = {2: Evidence(1.0, 0.0, 0.5, 1.0, 3.0), 4: Evidence(0.99, 0.0, 0.7, 1.0, 1.3)}
 
