@@ -25,8 +25,8 @@ from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints
 from ..io import Input, read_input
 from ..io.record import number_rows
-from ..manifold import FitCost, choose_n_clusters, estimate
-from ..manifold.n_clusters import default_candidates
+from ..manifold import FitCost, estimate
+from ..manifold.n_clusters import count_rows
 from ..metrics import score_table
 from ..table.completion import completer_of
 from ..text import DocumentVectorizer
@@ -351,10 +351,7 @@ def _check_pairs_match_labels(pairs: PairwiseConstraints, data: Input) -> None:
 
 def choose_number(prepared: PreparedRows, weights: np.ndarray | None = None, at_least: int = 1) -> tuple[int, Any]:
     """Choose the number of clusters as ManifoldClustering does; return it and the evidence."""
-    n_rows = prepared.rows.n_nodes if isinstance(prepared.rows, AffinityGraph) else prepared.rows.shape[0]
-    possible = default_candidates(n_rows)
-    candidates = None if at_least == 1 else [k for k in possible if k >= at_least] or [at_least]
-    choice = choose_n_clusters(prepared.rows, candidates, sample_weight=weights)
+    choice = count_rows(prepared.rows, weights, min_clusters=at_least)
     return choice.n_clusters, choice
 
 

@@ -36,8 +36,7 @@ from .affinity import AffinityGraph
 from .coarsen import WeightedEdges, coarsen
 from .community import COARSE_NODES, MAX_SEARCH_NODES, on_host
 
-MAX_THINNESS = 0.25
-MIN_Z = 3.0
+MAX_THINNESS, MIN_Z = 0.25, 3.0  # of gaps; settled on drawn situations (benchmarks/quality_count.py)
 MIN_SHARE = 0.1  # of the links, on each side of a cut through a group
 MIN_RELATIVE_WEIGHT = math.exp(-5)  # of the strongest edge of either end; weaker edges do not count
 MAX_CELLS, NODES_PER_CELL = 300, 12
@@ -125,8 +124,10 @@ def find_cells(graph: AffinityGraph, rng: np.random.RandomState, nodes_per_cell:
     """Return the cell of each node: coarse groups, between which nodes moved."""
     n_cells = max(2, min(MAX_CELLS, graph.n_nodes // nodes_per_cell))
     cells = coarsen(graph, n_cells, rng).supernodes.astype(np.int64)
-    n_cells = int(cells.max()) + 1
-    moved = WeightedEdges.of(graph).move(cells, CELL_RESOLUTION * n_cells, n_cells, rng, max_rounds=CELL_ROUNDS)
+    n_cells, edges = int(cells.max()) + 1, WeightedEdges.of(graph)
+    if not len(edges.rows):
+        return cells
+    moved = edges.move(cells, CELL_RESOLUTION * n_cells, n_cells, rng, max_rounds=CELL_ROUNDS)
     return np.unique(moved.labels, return_inverse=True)[1]
 
 

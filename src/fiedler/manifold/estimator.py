@@ -576,17 +576,19 @@ class ManifoldClustering(
         densest = list(graphs.values())[-1]
         if self._state.copies is not None and densest.n_nodes < MIN_ROWS:
             return one_for_each(densest.n_nodes)
-        min_clusters, most = max(2, supervision.n_classes), self.max_clusters
-        max_clusters = None if most is None else max(most, min_clusters)
-        may_be_one = self._graph_is_default() and not supervision.n_known
+        min_clusters, max_clusters = max(2, supervision.n_classes), self.max_clusters
+        may_be_one = self._graph_is_default() and supervision.n_classes < 2 and supervision.pairs is None
         if bounds is not None:
             fewest, most = bounds.n_clusters()
             min_clusters, may_be_one = max(min_clusters, fewest), may_be_one and fewest == 1
-            limit = most if max_clusters is None else min(max_clusters, most)
-            max_clusters = max(limit, min(min_clusters, most))
-            if max_clusters < min_clusters:
+            if most < min_clusters:
                 bounds.check_n_clusters(1 if supervision.n_classes < 2 else supervision.n_classes)
                 return NClustersChoice(1, "the only number of clusters of these sizes", [1])
+            max_clusters = most if max_clusters is None else min(max_clusters, most)
+        if max_clusters is not None and max_clusters < min_clusters:
+            problem = f"the known labels or the sizes of clusters require {min_clusters} clusters or more"
+            hint = f"leave out max_clusters={self.max_clusters}, or allow as many"
+            raise InputError(problem, hint, code="incompatible_parameters", parameter="max_clusters")
         return count_clusters(
             densest,
             None,
@@ -800,7 +802,8 @@ class ManifoldClustering(
             sample=None if landmarks is None else (landmarks.numbers, landmarks.n_rows),
             n_added=self._state.n_added,
         )
-        heads = [self._level_sentence(), None if self.evidence_ is None else self.evidence_.sentence]
+        is_updated = self._state.fitted is None and getattr(self.evidence_, "n_clusters", None) != self.n_clusters_
+        heads = [self._level_sentence(), None if self.evidence_ is None or is_updated else self.evidence_.sentence]
         return "\n\n".join([*filter(None, heads), report])
 
     def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:

@@ -359,7 +359,8 @@ class LevelsMixin:
             return model
         tree, memo = self._tree(), self._state.memo
         if n_clusters > tree.finest:
-            problem = f"there is no level of {n_clusters} clusters; the model has levels of 1 to {tree.finest} clusters"
+            largest = "one level, of 1 cluster" if tree.finest == 1 else f"levels of 1 to {tree.finest} clusters"
+            problem = f"there is no level of {n_clusters} clusters; the model has {largest}"
             hint = "choose one of them, or fit a model with this number"
             raise InputError(problem, hint, code="no_such_level", parameter="n_clusters", value=n_clusters)
         is_fit = n_clusters == tree.fitted
@@ -382,7 +383,7 @@ class LevelsMixin:
             return None
         tree = self._tree()
         return (
-            f"These are the {self.n_clusters_} clusters of a level of a fit of {tree.fitted}. "
+            f"A level of {self.n_clusters_}, of a fit with {tree.fitted} clusters. "
             "The reasons are those of the fit, the tables of clusters and of rows those of the level."
         )
 

@@ -23,7 +23,7 @@ The notes on ManifoldClustering in the documentation have the figures, and those
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, groupby
@@ -37,7 +37,6 @@ from .._validation import (
     check_data,
     check_fraction,
     check_int,
-    check_n_clusters,
     check_n_jobs,
     check_seed,
     check_takes_weights,
@@ -54,13 +53,15 @@ from ..graph.kernels import LandmarkGraph
 from ..graph.neighbors import Edges
 from ..graph.partitions import partitions
 from ..graph.recipes import as_affinity, default_recipe, is_precomputed, nested_graphs, self_tuned
-from ..graph.weights import CopiedRows, check_relative_weights, ordered_copies, relative_weights, weigh_graph
+from ..graph.weights import CopiedRows, check_sample_weight, ordered_copies, relative_weights, weigh_graph
 from ..metrics.scores import weighted_ari
 from .choice import MIN_ROWS
 from .one_cluster import (
+    ERROR,
     HIGH_DIMENSION,
     MIN_CLUSTERABILITY,
     MIN_UNROLLED,
+    Clusterability,
     clusterability,
     error_probability,
     evidence_against_one,
@@ -73,14 +74,12 @@ MIN_SUBSET_ROWS_PER_CLUSTER = 7  # of a subset, for the numbers of clusters that
 FEWEST_COMPARED = 6  # however few the rows are, but at least four for each cluster
 DENSE_UP_TO = 12  # every number up to this one is compared ...
 GRID_FACTOR = 1.25  # ... and then every so much larger one, up to half the number of cells of a graph
-MIN_VALLEY, DEEP_VALLEY = 0.1, 1.0  # in the score
+MIN_DEPTH, MAX_DEPTH = 0.1, 1.0  # in the score
 MAX_VALLEY = 3.0  # of clusters without borders, and in the evidence for a valley
-MAX_VALLEY_CLUSTERS = 8  # for which a valley is evidence against one cluster
+MAX_VALLEY_CLUSTERS = 8  # for which a valley is evidence against one cluster, if they have more than few rows
 NEARLY_AS_GOOD = 0.9  # relative score of a finer number that is preferred
-BORDER_SHARE, INSIDE_SHARE = (
-    0.3,
-    0.1,
-)  # of the weight of a row that leaves its cluster, at least and at most
+BORDER_SHARE, INSIDE_SHARE = 0.3, 0.1  # of the edges of a row that leave its cluster, at least and at most ...
+FEW_ROWS = 20  # ... of their weight in a cluster of so few rows, most of which have edges to others
 PERSISTENT_ABOVE = 0.85  # stability of a persistent number of clusters
 UNSTABLE_BELOW = 0.8  # stability of the chosen number below which the evidence is weak
 STABLE_ABOVE = 0.9  # stability of strong evidence
@@ -89,7 +88,8 @@ FINER_FACTOR = 1.5  # ... and their score relative to that of the groups; any hi
 CLEAR_STABILITY, CLEAR_DEPTH = 0.95, 2.0  # ... is enough with such a stability and valley
 MIN_FINER_DIMENSION = 1.2  # near the rows; along a line gaps decide
 MIN_FOUND = 0.9  # of the clusters that were asked for; partitions with fewer are no evidence
-LINE_DIMENSION, LINE_NEIGHBORS = 1.7, 15
+LINE_DIMENSION, LINE_NEIGHBORS = 1.7, 15  # near rows on a curve, and their neighbours in the search for gaps
+MAX_UNCOUNTED = 0.05  # share of rows in groups that are too small for the search for gaps, which then says nothing
 NEARLY_AS_STABLE = 0.05  # difference of the adjusted Rand index
 CLEAR_FACTOR = 0.7  # the score of any other number, relative to the chosen one, where the evidence is strong
 SIMILAR_NUMBERS = 0.15  # relative difference of numbers that are not alternatives to each other
@@ -108,7 +108,8 @@ class NClustersChoice:
     n_clusters : int
         The chosen number.
     by : str
-        The evidence that decided: 'gaps', 'score', 'valley' or 'one cluster', or why there was nothing to decide.
+        The evidence that decided: 'gaps', 'score', 'valley' or 'one cluster', 'limit' if gaps separate more groups than
+        were allowed, or why there was nothing to decide.
     candidates : list of int
         The numbers that were compared.
     stability : list of float or None
@@ -128,10 +129,11 @@ class NClustersChoice:
         How much smaller the eigenvalues of the graph are than those of a single cloud, as long and wide as the rows and
         as the unrolled rows, on a logarithmic scale. None if one cluster was not considered, as where there are gaps.
     p_value : float or None
-        About how often rows without clusters show as much evidence for several; up to 0.05 if several are chosen. None
-        if one cluster was not considered.
+        About how often rows without clusters show as much evidence for several. It is calibrated for a mixture of
+        shapes (clouds, cubes, heavy tails, curves), at 0.05 above all: above it one cluster is chosen. Where gaps
+        separate groups, how often chance makes the thickest border so thin. None if neither was tested.
     is_capped : bool
-        Whether a larger number was not allowed although the largest allowed one was chosen.
+        Whether the largest number that was compared was chosen, or fewer than gaps separate.
 
     Examples
     --------
@@ -185,8 +187,10 @@ class NClustersChoice:
         if self.stability is None or self.score is None or self.n_clusters not in self.candidates:
             return None
         chosen = self.candidates.index(self.n_clusters)
+        if self.n_separated is not None and self.n_clusters < self.n_separated:
+            return "weak"
         if self.by == "gaps":
-            return "strong"
+            return "strong" if self.p_value is None or self.p_value <= ERROR else "moderate"
         if self.stability[chosen] < UNSTABLE_BELOW:
             return "weak"
         others = [self.score[i] for i in self._alternatives()]
@@ -216,12 +220,14 @@ class NClustersChoice:
                 return "No clusters found; give n_clusters to split the rows anyway."
             return f"1 cluster, {self.by}."
         number = f"{self.n_clusters} clusters"
-        capped = " A larger number was not allowed." if self.is_capped else ""
+        capped = " Larger numbers were not compared." if self.is_capped else ""
         if self.strength is None:
             return f"{number}, {self.by}.{capped}"
         assert self.stability is not None
         own, others = self.stability[self.candidates.index(self.n_clusters)], self._alternatives()[:2]
         reason = ", separated by gaps" if self.by == "gaps" else ""
+        if self.by == "limit":
+            reason = f", though gaps separate {self.n_separated} groups"
         clauses = []
         for i in sorted(others):
             difference = self.stability[i] - own
@@ -315,10 +321,10 @@ def choose_n_clusters(
     >>> choose_n_clusters(X, range(2, 8), estimator=KMeans(), random_state=0).n_clusters
     4
     """
-    data = _Data.from_input(X, estimator)
-    if data.copies is not None and candidates is None and has_few_values(data.copies):
+    data = _Data.from_input(X, estimator, range(2, MIN_ROWS) if candidates is None else range(0))
+    data = data.weighed(check_sample_weight(sample_weight, data.n_rows), estimator)
+    if data.has_few_values:
         return one_for_each(data.graph.n_nodes)
-    data = data.weighed(check_relative_weights(sample_weight, data.graph.n_nodes), estimator)
     fraction = check_fraction(fraction, "fraction")
     numbers = None if candidates is None else _check_candidates(candidates, data.graph.n_nodes, fraction)
     return count_clusters(
@@ -337,17 +343,45 @@ def choose_n_clusters(
     )
 
 
+def count_rows(
+    X: MatrixLike | AffinityGraph,
+    sample_weight: np.ndarray | None = None,
+    *,
+    min_clusters: int = 1,
+    max_clusters: int | None = None,
+    n_jobs: int | None = None,
+) -> NClustersChoice:
+    """Count the clusters as :func:`choose_n_clusters` does without candidates, within limits."""
+    most = MIN_ROWS if max_clusters is None else max_clusters
+    data = _Data.from_input(X, None, range(max(2, min_clusters), most + 1)).weighed(sample_weight, None)
+    if data.has_few_values:
+        return one_for_each(data.graph.n_nodes)
+    return count_clusters(
+        data.graph,
+        None,
+        data.subset_graph,
+        min_clusters=max(2, min_clusters),
+        max_clusters=max_clusters,
+        random_state=np.random.RandomState(0),
+        n_jobs=n_jobs,
+        rows=data.rows,
+        may_be_one=min_clusters == 1,
+        density=data.density,
+        weights=data.weights,
+    )
+
+
 def _check_candidates(candidates: Iterable[int], n_samples: int, fraction: float) -> list[int]:
     if not isinstance(candidates, Iterable):
         problem = f"candidates={shown(candidates)} must be an iterable of integers"
         raise InputError(problem, "pass for example range(2, 16)", parameter="candidates", value=candidates)
-    numbers = sorted({check_n_clusters(k, n_samples - 2) for k in candidates})
+    numbers = sorted({check_int(k, "every candidate") for k in candidates})
     if not numbers or numbers == [1]:
         problem = "one cluster has no alternative" if numbers else "candidates is empty"
         raise InputError(problem, "pass numbers of clusters of at least 2", parameter="candidates", value=numbers)
     subset = max(round(fraction * min(n_samples, MAX_SAMPLED_ROWS)), 2)
-    if numbers[-1] > subset // 2 and len(numbers) > 1:
-        problem = f"the candidate {numbers[-1]} is more than half of the {subset} rows in each subset"
+    if numbers[-1] > subset // 2 and (len(numbers) > 1 or numbers[-1] > n_samples):
+        problem = f"the candidate {numbers[-1]} is more than half of the {subset} different rows in each subset"
         hint = f"pass numbers up to {subset // 2}"
         raise InputError(problem, hint, code="too_many_clusters", parameter="candidates", value=numbers[-1])
     return numbers
@@ -365,8 +399,11 @@ class _Data(NamedTuple):
     density: RowDensity | None = None
 
     @classmethod
-    def from_input(cls, X: MatrixLike | AffinityGraph, estimator: Any) -> _Data:
-        """Validate the input and build the graph: the estimator's own if it has one, else the default graph."""
+    def from_input(cls, X: MatrixLike | AffinityGraph, estimator: Any, few_values: Container[int]) -> _Data:
+        """Validate the input and build the graph: the estimator's own if it has one, else the default graph.
+
+        Rows of a few values are those values if their number is among ``few_values``.
+        """
         if estimator is not None and not hasattr(estimator, "fit_predict"):
             problem = f"estimator={shown(estimator)} has no fit_predict"
             raise InputError(problem, "pass a clusterer", code="not_a_clusterer", parameter="estimator")
@@ -385,19 +422,32 @@ class _Data(NamedTuple):
                 return cls(as_affinity(own, transformed, validated=True), rows, None, comparable)
         copies = None
         if estimator is None:
-            copies = ordered_copies(rows, lambda copies: len(copies.first) >= MIN_ROWS or has_few_values(copies))
+            copies = ordered_copies(
+                rows, lambda one: len(one.first) >= MIN_ROWS or (has_few_values(one) and len(one.first) in few_values)
+            )
         rows = rows if copies is None else take_rows(rows, copies.first)
         recipe = default_recipe(rows.shape[0], connect="mst")
         edges, (graph,) = nested_graphs(recipe, rows, [recipe.n_neighbors])
         built_anew = None if estimator is not None else recipe
         return cls(graph, rows, built_anew, rows, copies=copies, density=RowDensity.of(edges))
 
+    @property
+    def n_rows(self) -> int:
+        """The number of given rows."""
+        return self.graph.n_nodes if self.copies is None else len(self.copies.nodes)
+
+    @property
+    def has_few_values(self) -> bool:
+        """Whether each different row is a cluster."""
+        return self.copies is not None and has_few_values(self.copies)
+
     def weighed(self, weights: np.ndarray | None, estimator: Any) -> _Data:
-        """Return the data with weights of the rows, which an estimator must take."""
+        """Return the data with weights of the given rows, which an estimator must take."""
         if weights is not None and estimator is not None:
             check_takes_weights(estimator)
         if self.copies is not None and (weights is not None or self.copies.exist):
-            weights = relative_weights(self.copies.total(weights))
+            weights = self.copies.total(weights)
+        weights = None if weights is None else relative_weights(weights)
         return self._replace(graph=weigh_graph(self.graph, weights), weights=weights)
 
     def subset_graph(self, rows: np.ndarray) -> AffinityGraph:
@@ -495,8 +545,11 @@ class RowDensity(NamedTuple):
         The mean over the clusters, weighted by their rows on a border. `MAX_VALLEY` if there are hardly any such rows.
         """
         weights = to_scipy(graph.weights)
-        ends, n_edges = row_indices(weights), np.maximum(np.diff(weights.indptr), 1)
-        leaving = np.bincount(ends, labels[ends] != labels[weights.indices], minlength=len(labels)) / n_edges
+        sizes, ends, n = np.bincount(labels), row_indices(weights), len(labels)
+        counted = np.where(sizes[labels[ends]] <= FEW_ROWS, weights.data, 1.0)
+        total = np.bincount(ends, counted, minlength=n)
+        crossing = np.bincount(ends, counted * (labels[ends] != labels[weights.indices]), minlength=n)
+        leaving = crossing / np.where(total > 0, total, 1)
         values, k = self.log_radii[rows], int(labels.max()) + 1
         border, inside = leaving >= BORDER_SHARE, leaving <= INSIDE_SHARE
         n_border, n_inside = (np.bincount(labels[part], minlength=k) for part in (border, inside))
@@ -524,7 +577,7 @@ class Evidence(NamedTuple):
     @property
     def score(self) -> float:
         """(s³ Q)² e √v."""
-        depth = min(max(self.valley, MIN_VALLEY), DEEP_VALLEY)
+        depth = min(max(self.valley, MIN_DEPTH), MAX_DEPTH)
         return (max(self.stability, 0.0) ** 3 * max(self.modularity, 0.0)) ** 2 * self.evenness * math.sqrt(depth)
 
     def is_finer_than(self, groups: Evidence) -> bool:
@@ -617,30 +670,23 @@ def count_clusters(
     if not np.any(to_numpy(graph.degrees) > 0):
         raise InputError("the graph has no edges, so it has no communities", "use more neighbours", code="no_edges")
     groups = _separated_groups(graph, rows, density, random_state)
-    separated = groups.n_groups
+    separated = groups.n_groups if np.mean(groups.labels < 0) <= MAX_UNCOUNTED else 1
     sample = random_subset(n_samples, min(1.0, MAX_SAMPLED_ROWS / n_samples), random_state)
     subsets = [sample[random_subset(len(sample), fraction, random_state)] for _ in range(n_subsets)]
-    smallest = min(map(len, subsets))
-    if candidates is None:
-        limits = {k for k in (min_clusters, max_clusters) if k is not None and k <= smallest // 2}
-        numbers = sorted({*default_candidates(smallest, separated), *limits})
-        numbers = [k for k in numbers if min_clusters <= k and (max_clusters is None or k <= max_clusters)]
-    else:
-        numbers = [k for k in candidates if k <= smallest // 2]
+    numbers = _numbers_to_compare(candidates, min(map(len, subsets)), separated, min_clusters, max_clusters)
     least = next((k for k in numbers if k >= separated), numbers[-1]) if numbers and separated >= 2 else 1
-    may_be_one = may_be_one and separated < 2
-    structure = clusterability(rows, random_state) if may_be_one and rows is not None else None
+    is_considered = may_be_one and separated < 2 and rows is not None
+    structure = clusterability(rows, random_state) if is_considered else None
     about: dict[str, Any] = {"n_separated": separated}
-    if separated >= 2:
-        about["p_value"] = 0.0 if groups.thickest is None else groups.thickest.p_value
+    if separated >= 2 and groups.thickest is not None:
+        about["p_value"] = groups.thickest.p_value
     if structure is not None:
         about |= {"clusterability": structure.plain, "unrolled": structure.unrolled}
     if not numbers or (len(numbers) < 2 and structure is None):
         only = numbers[0] if numbers else min(n_samples, max(min_clusters, *(candidates or [0])))
         if structure is not None and structure.plain <= MIN_CLUSTERABILITY:
             return NClustersChoice(1, "one cluster", [only], **about)
-        is_capped = max_clusters is not None and max_clusters < separated
-        return NClustersChoice(only, "the only candidate", [only], is_capped=is_capped, **about)
+        return NClustersChoice(only, "the only candidate", [only], is_capped=only < separated, **about)
     graphs = map_tasks(subset_graph, subsets, "building graphs of subsets", n_jobs)
     seeds = random_state.randint(2**31 - 1, size=n_subsets)
     compared = _Subsets(subsets, graphs, seeds, partition or _communities, density, weights, n_jobs)
@@ -650,31 +696,54 @@ def count_clusters(
     if candidates is None and (between := _numbers_between(numbers, chosen)):
         evidence = dict(sorted((evidence | compared.compare(between)).items()))
         chosen = _choose(evidence, least, is_line)
-    by = "gaps" if chosen == separated >= 2 else "score"
+    by = "gaps" if chosen == separated >= 2 else "limit" if chosen < separated else "score"
     if structure is not None:
-        dimension = HIGH_DIMENSION if density is None else density.dimension
-        valleys = {} if density is None else {k: one.valley_score for k, one in evidence.items()}
-        deepest = max((valley for k, valley in valleys.items() if k <= MAX_VALLEY_CLUSTERS), default=0.0)
-        against_one = evidence_against_one(structure, deepest, dimension)
-        about["p_value"] = error_probability(against_one)
-        if against_one <= 1:
-            chosen, by = 1, "one cluster"
-        elif valleys and structure.plain <= MIN_CLUSTERABILITY:
-            chosen, by = first_best(list(valleys), valleys.__getitem__), "valley"
-    stability, errors, quality, _, valley, _ = map(list, zip(*evidence.values()))
-    is_capped = max_clusters is not None and (max_clusters < separated or chosen == max_clusters != separated)
+        most = min(MAX_VALLEY_CLUSTERS, min(map(len, subsets)) // FEW_ROWS)
+        chosen, by, about["p_value"] = _test_one_cluster(structure, evidence, density, most, chosen)
+    is_largest = candidates is None and chosen == max(numbers) and chosen != separated
     return NClustersChoice(
         chosen,
         by,
         list(evidence),
-        stability,
-        errors,
-        quality,
-        None if density is None else valley,
-        [one.score for one in evidence.values()],
-        is_capped=is_capped,
+        stability=[one.stability for one in evidence.values()],
+        stability_error=[one.error for one in evidence.values()],
+        modularity=[one.modularity for one in evidence.values()],
+        valley=None if density is None else [one.valley for one in evidence.values()],
+        score=[one.score for one in evidence.values()],
+        is_capped=chosen > 1 and (chosen < separated or is_largest),
         **about,
     )
+
+
+def _numbers_to_compare(
+    candidates: Sequence[int] | None, n_rows: int, separated: int, min_clusters: int, max_clusters: int | None
+) -> list[int]:
+    """Return the numbers of clusters to compare for subsets of so many rows, within the limits."""
+    if candidates is not None:
+        return [k for k in candidates if k <= n_rows // 2]
+    limits = {k for k in (min_clusters, max_clusters) if k is not None and k <= n_rows // 2}
+    numbers = sorted({*default_candidates(n_rows, separated), *limits})
+    return [k for k in numbers if min_clusters <= k and (max_clusters is None or k <= max_clusters)]
+
+
+def _test_one_cluster(
+    structure: Clusterability, evidence: Mapping[int, Evidence], density: RowDensity | None, most: int, chosen: int
+) -> tuple[int, str, float]:
+    """Return the number of clusters of rows without gaps, the reason and the p-value of the test for one cluster.
+
+    Valleys between up to ``most`` clusters are evidence against one: those of more, or of few rows, come by chance.
+    Where only a valley is evidence for several, the deepest one of a stable partition chooses the number.
+    """
+    dimension = HIGH_DIMENSION if density is None else density.dimension
+    valleys = {} if density is None else {k: one.valley_score for k, one in evidence.items()}
+    deepest = max((valley for k, valley in valleys.items() if k <= most), default=0.0)
+    against_one = evidence_against_one(structure, deepest, dimension)
+    by = "score"
+    if against_one <= 1:
+        chosen, by = 1, "one cluster"
+    elif valleys and structure.plain <= MIN_CLUSTERABILITY:
+        chosen, by = first_best(list(valleys), valleys.__getitem__), "valley"
+    return chosen, by, error_probability(against_one)
 
 
 def _separated_groups(

@@ -39,7 +39,7 @@ from .n_clusters import MAX_SAMPLED_ROWS, NClustersChoice, default_candidates
 from .report_text import ANSWERS
 from .state import FittedState
 
-FITTED_SHARE = 0.3
+FITTED_SHARE, ONE_SHARE = 0.3, 0.9  # of the prior, for the partition of the fit; the latter if it is one cluster
 MIN_SCORE = 0.03  # relative to the best, of numbers that were not compared as well
 
 
@@ -52,7 +52,8 @@ def candidate_prior(numbers: np.ndarray, evidence: NClustersChoice | None) -> np
     else:
         weights = np.minimum(numbers / numbers[0], numbers[0] / numbers)
     weights = weights / np.bincount(numbers)[numbers]
-    return (1 - FITTED_SHARE) * weights / weights.sum() + FITTED_SHARE * (np.arange(len(numbers)) == 0)
+    share = ONE_SHARE if numbers[0] == 1 else FITTED_SHARE
+    return (1 - share) * weights / weights.sum() + share * (np.arange(len(numbers)) == 0)
 
 
 def nearest_along_edges(graph: AffinityGraph, nodes: np.ndarray) -> np.ndarray:
@@ -76,11 +77,14 @@ def check_answers(pairs: Any, same: Any, n_rows: int) -> tuple[np.ndarray, np.nd
         numbers, answers = (to_numpy(one) if hasattr(one, "shape") else np.asarray(one) for one in (pairs, same))
     except (TypeError, ValueError):
         numbers, answers = np.asarray(None), np.asarray(None)
+    if numbers.size == answers.size == 0:
+        return np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=bool)
     if numbers.ndim != 2 or numbers.shape[1] != 2 or numbers.dtype.kind not in "iu":
         problem = f"pairs must be pairs of row numbers, shape (n_pairs, 2); got {shown(pairs)}"
         raise InputError(problem, "pass what questions() returned", code="invalid_pairs", parameter="pairs")
     if answers.shape != numbers.shape[:1] or answers.dtype.kind != "b":
-        problem = f"same must be True or False for each of the {len(numbers)} pairs; got {shown(same)}"
+        which = "the pair" if len(numbers) == 1 else f"each of the {len(numbers)} pairs"
+        problem = f"same must be True or False for {which}; got {shown(same)}"
         hint = "leave out pairs without an answer"
         raise InputError(problem, hint, code="invalid_answers", parameter="same")
     is_wrong = ((numbers < 0) | (numbers >= n_rows)).any(axis=1) | (numbers[:, 0] == numbers[:, 1])
@@ -209,7 +213,8 @@ class QuestionsMixin:
             subgraph = graph if len(nodes) == graph.n_nodes else self._subset_graph(nodes, graph)
             quick = partitions(subgraph, numbers, rng)
             found += [(k, labels) for k, some in zip(numbers, quick) for labels in some]
-        found.append((1, np.zeros(len(rows), dtype=np.int64)))
+        if self.n_clusters_ > 1:
+            found.append((1, np.zeros(len(rows), dtype=np.int64)))
         prior = candidate_prior(np.array([k for k, _ in found]), self.evidence_)
         weights = None if self._state.weights is None else self._state.weights[nodes]
         return Inquiry.among([labels for _, labels in found], prior, rows, weights)

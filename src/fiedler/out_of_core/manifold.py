@@ -36,7 +36,7 @@ from ..core.parallel import MAX_NODE_BYTES, MAX_NODES
 from ..errors import InputError, StorageError
 from ..graph.community import MultilevelSearch, search_hierarchy
 from ..graph.labels import UNKNOWN
-from ..graph.recipes import nested_graphs, self_tuned
+from ..graph.recipes import self_tuned
 from ..manifold.candidates import (
     MAX_SEARCHES,
     RIDGE,
@@ -54,7 +54,7 @@ from ..manifold.candidates import (
 )
 from ..manifold.choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from ..manifold.estimator import GRAPH_SIZES, ManifoldClustering
-from ..manifold.n_clusters import NClustersChoice, RowDensity, count_clusters
+from ..manifold.n_clusters import NClustersChoice, count_rows
 from ..manifold.state import FittedState, Landmarks
 from ..manifold.views import is_low_dimensional
 from ..mixture.statistics import Statistics, group_statistics
@@ -164,21 +164,9 @@ class _Fit:
         model = self.model
         if not model._n_clusters_is_auto():
             return None
-        recipe = self_tuned(min(GRAPH_SIZES[-1], sample.shape[0] - 1), connect="mst", n_jobs=model.n_jobs)
 
         def count() -> dict[str, Array]:
-            edges, (graph,) = nested_graphs(recipe, sample, [recipe.n_neighbors])
-            choice = count_clusters(
-                graph,
-                None,
-                lambda some: recipe._build(take_rows(sample, some)),
-                max_clusters=model.max_clusters,
-                random_state=np.random.RandomState(0),
-                n_jobs=model.n_jobs,
-                rows=sample,
-                may_be_one=True,
-                density=RowDensity.of(edges),
-            )
+            choice = count_rows(sample, max_clusters=model.max_clusters, n_jobs=model.n_jobs)
             return {"record": np.array(json.dumps(asdict(choice)))}
 
         (record,) = self.run.once("number-of-clusters", count, "record")

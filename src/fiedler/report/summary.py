@@ -326,12 +326,13 @@ def _levels(model: Any, n: int) -> Summary | None:
     numbers = [] if table is None else [k for k in table["n_clusters"] if k <= MAX_LEVEL]
     if table is None or not numbers or len(model.labels_) != n:
         return None
-    partitions = [to_numpy(model.at(k).labels_) for k in [1, *numbers]]
-    first = [int(np.argmax(partitions[-1] == group)) for group in range(numbers[-1])]  # a row of each group
+    tree = model._tree()
+    finest = tree.clusters[numbers[-1] - 1]
+    first = [int(np.argmax(finest == group)) for group in range(numbers[-1])]  # a part of each group
     splits = zip(table["split"], *zip(*table["into"]))
     return {
-        "groups": partitions[-1].tolist(),
-        "clusters": [labels[first].tolist() for labels in partitions],
+        "groups": np.append(finest, -1)[tree.labels].tolist(),
+        "clusters": [tree.clusters[k - 1][first].tolist() for k in [1, *numbers]],
         "p_values": [None, *(float(p) for p in table["p_value"][: len(numbers)])],
         "splits": [None, *([int(part) for part in split] for split, _ in zip(splits, numbers))],
     }
