@@ -191,3 +191,12 @@ def test_one_community_has_no_boundary(rng):
     assert (result.labels == 0).all()
     assert result.n_communities == 1
     assert_allclose(result.modularity, 0, atol=1e-12)  # 1 - γ
+
+
+def test_without_edges_nothing_moves():
+    """As where all edges of a graph are inside its coarse nodes."""
+    edges = WeightedEdges.of(AffinityGraph.from_matrix(np.zeros((4, 4))))
+
+    moved = edges.move(np.array([0, 0, 1, 1]), 1.0, 2, np.random.RandomState(0))
+
+    assert moved.labels.tolist() == [0, 0, 1, 1]

@@ -16,7 +16,7 @@ import fiedler
 from fiedler import AffinityGraph, KNNGraph, LearnedLaplacian, ManifoldClustering, PairwiseConstraints
 from fiedler.core.arrays import to_numpy
 from fiedler.datasets import circles, load, two_moons
-from fiedler.errors import FiedlerWarning
+from fiedler.errors import FiedlerWarning, InputError
 from fiedler.graph.recipes import nested_graphs, self_tuned
 from fiedler.manifold import candidates as module
 from fiedler.manifold.candidates import (
@@ -409,7 +409,30 @@ def test_known_labels_raise_the_number_of_clusters(blobs):
     partial = np.full(150, -1)
     partial[:5] = range(5)
 
-    assert ManifoldClustering("auto", max_clusters=3, random_state=0).fit(blobs[0], partial).n_clusters_ == 5
+    assert ManifoldClustering("auto", random_state=0).fit(blobs[0], partial).n_clusters_ >= 5
+    with pytest.raises(InputError, match="require 5 clusters or more; leave out max_clusters=3, or allow as many"):
+        ManifoldClustering("auto", max_clusters=3).fit(blobs[0], partial)
+    with pytest.raises(InputError, match="sizes of clusters require 8 clusters or more; leave out max_clusters=3"):
+        ManifoldClustering("auto", max_clusters=3, max_cluster_size=20).fit(blobs[0])
+
+
+def test_one_known_class_does_not_exclude_one_cluster(fixed_rng):
+    X, partial = fixed_rng.normal(size=(200, 2)), np.where(np.arange(200) == 0, 0, -1)
+
+    model = ManifoldClustering(effort="fast", random_state=0).fit(X, partial)
+
+    assert model.n_clusters_ == 1
+    assert model.evidence_.by == "one cluster"
+
+
+def test_a_report_after_an_update_does_not_begin_with_the_old_number(fixed_rng):
+    model = ManifoldClustering(effort="fast", random_state=0).fit(fixed_rng.normal(size=(200, 2)))
+    assert model.report().startswith("No clusters found")
+
+    model.update(fixed_rng.normal(size=(30, 2)) + 50)
+
+    assert model.n_clusters_ == 2
+    assert "No clusters found" not in model.report()
 
 
 def test_number_of_clusters_is_estimated_from_a_graph(blobs):

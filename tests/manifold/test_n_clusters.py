@@ -35,6 +35,7 @@ from fiedler.manifold.n_clusters import (
     NClustersChoice,
     RowDensity,
     count_clusters,
+    count_rows,
     default_candidates,
     subgraph,
 )
@@ -189,8 +190,13 @@ def test_large_data_are_sampled(blobs, monkeypatch):
         (([],), {}, "candidates is empty; pass numbers of clusters of at least 2"),
         (([1],), {}, "one cluster has no alternative; pass numbers of clusters of at least 2"),
         ((5,), {}, "must be an iterable of integers; pass for example range"),
-        (([2, 500],), {}, "n_clusters=500 is more than the number of rows"),
-        (([2, 61],), {}, "the candidate 61 is more than half of the 120 rows in each subset; pass numbers up to 60"),
+        (
+            ([2, 61],),
+            {},
+            "candidate 61 is more than half of the 120 different rows in each subset; pass numbers up to 60",
+        ),
+        (([151],), {}, "the candidate 151 is more than half of the 120 different rows"),
+        (([2, 0],), {}, "every candidate must be an integer of at least 1"),
         ((), {"fraction": 2}, "fraction must be a fraction above 0 and at most 1"),
         ((), {"n_subsets": 1}, "n_subsets must be an integer of at least 2"),
         ((), {"estimator": KNNGraph()}, "has no fit_predict; pass a clusterer"),
@@ -220,6 +226,23 @@ def test_weights_of_rows_count_in_the_graph_and_in_the_estimator(blobs, rng):
     assert choose_n_clusters(X, range(2, 6), estimator=KMeans(n_init=2), **options).n_clusters == 3
     with pytest.raises(InputError, match="AgglomerativeClustering does not weigh rows; leave sample_weight out"):
         choose_n_clusters(X, range(2, 6), estimator=AgglomerativeClustering(), **options)
+
+
+def test_a_graph_of_pairs_can_be_counted():
+    W = np.kron(np.eye(20), [[0, 1], [1, 0]])
+
+    assert choose_n_clusters(AffinityGraph.from_matrix(W)).n_clusters >= 2
+
+
+def test_copies_count_once_and_candidates_are_compared_with_all_rows(fixed_rng):
+    X = np.round(2 * fixed_rng.normal(size=(1000, 2)))
+    values = np.repeat(np.arange(5.0), 100)[:, None]
+
+    assert choose_n_clusters(X).n_clusters == count_rows(X).n_clusters == 1
+    assert choose_n_clusters(X, sample_weight=np.ones(1000)) == choose_n_clusters(X)
+    assert choose_n_clusters(values, range(2, 10)).n_clusters == 5
+    assert count_rows(values).by == "one for each different row"
+    assert count_rows(values, max_clusters=3).n_clusters == 3
 
 
 def test_a_graph_without_edges_is_refused():
@@ -567,9 +590,27 @@ def test_a_limit_that_binds_is_worth_a_warning(blobs):
     assert model.n_clusters_ == 3
     assert model.evidence_.is_capped
     assert "max_clusters_reached" in {one.message.code for one in caught}
-    assert model.evidence_.sentence.endswith("A larger number was not allowed.")
+    assert model.evidence_.sentence.endswith("Larger numbers were not compared.")
     free = ManifoldClustering(max_clusters=6, effort="fast").fit(blobs)
     assert (free.n_clusters_, free.evidence_.is_capped, free.evidence_.candidates) == (3, False, [2, 3, 4, 5, 6])
+
+
+def test_the_largest_number_by_default_is_a_limit_as_well(fixed_rng):
+    """Ten groups of nine rows, which are too few for the search for gaps."""
+    X = 100 * np.repeat(fixed_rng.normal(size=(10, 2)), 9, axis=0) + fixed_rng.normal(size=(90, 2))
+
+    choice = choose_n_clusters(X)
+
+    assert (choice.n_clusters, choice.n_separated, choice.is_capped) == (10, 1, True)
+    assert choice.sentence.endswith("Larger numbers were not compared.")
+
+
+def test_fewer_clusters_than_gaps_separate_are_weakly_supported():
+    X = np.repeat(30 * np.eye(5), 40, axis=0) + seeded().normal(size=(200, 5))
+
+    choice = choose_n_clusters(X, [2, 3])
+
+    assert (choice.n_clusters, choice.by, choice.n_separated, choice.strength) == (3, "limit", 5, "weak")
 
 
 def test_a_limit_of_two_binds_as_well(blobs):
@@ -600,6 +641,8 @@ def choice_of(chosen, stability=STABILITY, score=(0.3, 0.6, 0.1, 0.1), by="score
         (choice_of(3, stability=(1, 0.85, 0.7, 0.6)), "moderate"),
         (choice_of(3, stability=(1, 0.79, 0.7, 0.6)), "weak"),
         (choice_of(3, stability=(1, 0.79, 0.7, 0.6), by="gaps"), "strong"),
+        (choice_of(3, by="gaps", p_value=0.2), "moderate"),
+        (choice_of(3, by="limit", n_separated=5), "weak"),
         (choice_of(1, by="one cluster"), None),
         (NClustersChoice(3, "the only candidate", [3]), None),
     ],
@@ -624,7 +667,12 @@ def test_the_strength_depends_on_stability_and_on_the_next_best_number(choice, s
         (
             choice_of(5, is_capped=True),
             "5 clusters. 2 would be more stable (1.00), 3 would be more stable (0.98): the evidence for 5 is weak. "
-            "A larger number was not allowed.",
+            "Larger numbers were not compared.",
+        ),
+        (
+            choice_of(3, by="limit", n_separated=5, is_capped=True),
+            "3 clusters, though gaps separate 5 groups. 2 would be as stable (1.00), 4 would be less stable (0.70): "
+            "the evidence for 3 is weak. Larger numbers were not compared.",
         ),
         (NClustersChoice(3, "the only candidate", [3]), "3 clusters, the only candidate."),
         (NClustersChoice(1, "one cluster", [2, 3]), "No clusters found; give n_clusters to split the rows anyway."),

@@ -311,11 +311,11 @@ def test_the_probability_of_an_error_is_five_percent_at_the_threshold():
 
 
 def test_the_p_value_of_single_clouds_is_about_uniform(fixed_rng):
-    """At most 0.3 in about three of ten draws; benchmarks/quality_count.py single has more of them."""
+    """More draws, of other shapes, are measured by benchmarks/quality_count.py single."""
     values = [choose_n_clusters(fixed_rng.normal(size=(150, 2))).p_value for _ in range(12)]
 
-    assert all(0 < p <= 1 for p in values)
-    assert 1 <= sum(p <= 0.5 for p in values) <= 11
+    assert 0.2 < np.median(values) <= 1
+    assert min(values) > 1e-3
     far = choose_n_clusters(np.r_[fixed_rng.normal(size=(100, 2)), fixed_rng.normal(size=(100, 2)) + 40])
     assert far.p_value < 0.05
 

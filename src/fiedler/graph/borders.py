@@ -124,10 +124,8 @@ def find_cells(graph: AffinityGraph, rng: np.random.RandomState, nodes_per_cell:
     """Return the cell of each node: coarse groups, between which nodes moved."""
     n_cells = max(2, min(MAX_CELLS, graph.n_nodes // nodes_per_cell))
     cells = coarsen(graph, n_cells, rng).supernodes.astype(np.int64)
-    n_cells, edges = int(cells.max()) + 1, WeightedEdges.of(graph)
-    if not len(edges.rows):
-        return cells
-    moved = edges.move(cells, CELL_RESOLUTION * n_cells, n_cells, rng, max_rounds=CELL_ROUNDS)
+    n_cells = int(cells.max()) + 1
+    moved = WeightedEdges.of(graph).move(cells, CELL_RESOLUTION * n_cells, n_cells, rng, max_rounds=CELL_ROUNDS)
     return np.unique(moved.labels, return_inverse=True)[1]
 
 

@@ -189,7 +189,7 @@ class WeightedEdges:
     weights: Array
     degrees: Array  # (n,), sums of the positive weights and loops
     strengths: Array  # (n,), sums of all weights
-    total: float  # 2m, the sum of the degrees
+    total: float  # 2m, the sum of the degrees; 1 without edges, so that quotients are zero
     inside: float  # the sum of all weights and loops: the weight inside a single community of all nodes
     has_negative: bool  # whether some weights repel
 
@@ -207,7 +207,7 @@ class WeightedEdges:
         loops = 0.0 if graph.loops is None else to_numpy(graph.loops).sum(dtype=np.float64)
         total, inside = (float(to_numpy(values).sum(dtype=np.float64)) for values in (degrees, strengths))
         rows, repels = row_indices(graph.weights), graph.has_negative_weights
-        return cls(rows, columns, data, degrees, strengths, total, inside + float(loops), repels)
+        return cls(rows, columns, data, degrees, strengths, total or 1.0, inside + float(loops), repels)
 
     @property
     def n(self) -> int:

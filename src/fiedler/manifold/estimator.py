@@ -577,7 +577,7 @@ class ManifoldClustering(
         if self._state.copies is not None and densest.n_nodes < MIN_ROWS:
             return one_for_each(densest.n_nodes)
         min_clusters, max_clusters = max(2, supervision.n_classes), self.max_clusters
-        may_be_one = self._graph_is_default() and supervision.n_classes < 2 and supervision.pairs is None
+        may_be_one = self._graph_is_default() and supervision.n_classes < 2 and supervision.given is None
         if bounds is not None:
             fewest, most = bounds.n_clusters()
             min_clusters, may_be_one = max(min_clusters, fewest), may_be_one and fewest == 1
