@@ -76,6 +76,7 @@ def test_rows_without_structure_are_one_cluster_unless_pairs_separate_them(run_f
     plain, paired = run_fiedler(*common), run_fiedler(*common, "--pairs", tmp_path / "pairs.csv")
 
     assert plain.out.startswith("No clusters found; give n_clusters to split the rows anyway."), plain.err
+    assert "confidence" not in plain.out
     assert paired.code == 0, paired.err
     assert re.match(r"\d+ clusters", paired.out)
 

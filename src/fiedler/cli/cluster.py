@@ -426,8 +426,9 @@ def cluster_blocks(
         )
         model = Pipeline([*data.steps, ("cluster", clusterer)])
         results.write_files(draft, model, {"source": results.relative_source(folder, source), "kind": "array"}, summary)
+    k = len(sizes)
     clusters = [
-        {"label": label, "size": int(size), "share": size / n_rows, "confidence": float(confidence)}
+        {"label": label, "size": int(size), "share": size / n_rows, "confidence": float(confidence) if k > 1 else None}
         for label, (size, confidence) in enumerate(zip(sizes, confidences))
     ]
     files = (LABELS_FOLDER, results.MODEL_FILE, results.SUMMARY_FILE, results.PAGE_FILE)
@@ -439,7 +440,7 @@ def cluster_blocks(
         "seconds": round(seconds, 3),
         "files": {name: str(folder / name) for name in files},
     }
-    title = f"{n_rows} rows in {len(clusters)} clusters, in {seconds:.1f} s"
+    title = f"{n_rows} rows in {'1 cluster' if k == 1 else f'{k} clusters'}, in {seconds:.1f} s"
     text = [*_show_evidence(clusterer.evidence_, verbose=verbose), *_table_of_clusters(title, clusters, LABELS_FOLDER)]
     output.result(result, *text, f"the report shows {sample}", f"written to {folder}: {', '.join(files)}")
 
