@@ -153,7 +153,7 @@ def cluster(
         settings |= {"skipped": list(data.skipped)} if data.skipped else {}
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
         fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
-        about = {name: getattr(reading, name) for name in ("id", "text", "size")}
+        about = {name: reading.keywords()[name] for name in ("id", "text", "size", "missing")}
         notes = _notes(data, fitted, source=results.relative_source(folder, source), append=append, **about)
         with results.atomic_folder(folder) as draft:
             rows = (data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names, data.id_name or "id")

@@ -54,7 +54,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback instead o
 
 
 def parse_columns(values: Sequence[str] | None) -> list[str]:
-    """Return the names of columns, which are separated by commas or given one by one.
+    """Return names or words that are separated by commas or given one by one.
 
     Examples
     --------
@@ -108,6 +108,9 @@ class Reading:
         Columns,
         typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
     ] = None
+    missing: Annotated[
+        Columns, typer.Option(metavar="WORDS", help="Further words for missing values, such as 'tbd,-999'.")
+    ] = None
     row_weight: Annotated[
         str | None, typer.Option(metavar="COL", help="Column of weights: a row of weight 3 counts as three rows.")
     ] = None
@@ -120,7 +123,8 @@ class Reading:
 
     def keywords(self) -> dict[str, Any]:
         """Return the keyword arguments of :func:`fiedler.io.read_input`."""
-        columns = {name: parse_columns(getattr(self, name)) for name in ("drop", "as_category", "as_number", "as_text")}
+        lists = ("drop", "as_category", "as_number", "as_text", "missing")
+        columns = {name: parse_columns(getattr(self, name)) for name in lists}
         return {**asdict(self), **columns, "weight": parse_weights(self.weight)}
 
 

@@ -53,6 +53,7 @@ def read_input(
     as_number: Sequence[str] = (),
     as_text: Sequence[str] = (),
     weight: Mapping[str, float] | None = None,
+    missing: Sequence[str] | str = (),
     is_new: bool = False,
     names: str | None = None,
     row_weight: str | None = None,
@@ -86,6 +87,8 @@ def read_input(
         Columns of numbers to use, in this order; by default all columns without another role, of any kind.
     as_category, as_number, as_text, weight
         As in :class:`fiedler.table.TableEncoder`.
+    missing : str or sequence of str
+        Further words for missing values in tables, as whole cells, whatever the case of their letters.
     is_new : bool
         Whether these are new rows for a model, which decides how columns are used.
     names : str, optional
@@ -125,6 +128,7 @@ def read_input(
         raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
     requests = Requests((), tuple(as_category), tuple(as_number), tuple(as_text), dict(weight or {}))
     roles = Roles(labels, id, text, tuple(drop), tuple(features), requests, is_new, names, row_weight)
+    roles = roles._replace(missing=(missing,) if isinstance(missing, str) else tuple(missing))
     path = Path(source)
     images = ImageOptions(size, None if image_shape is None else tuple(image_shape), skip_broken)
     is_stdin = str(source) == "-"
