@@ -149,7 +149,8 @@ def test_new_tables_may_lack_columns_and_have_new_words(table):
         rows = encoder.transform(new)
 
     assert [warning.message.code for warning in caught] == ["missing_column", "new_categories"]
-    assert "the table has no column 'visits'" in str(caught[0].message)
+    expected = "the table has no column 'visits'; its values are estimated from the other columns"
+    assert str(caught[0].message) == expected
     assert "in column 'plan': 'gold'" in str(caught[1].message)
     complete = encoder.transform(columns)[:20]
     assert np.corrcoef(rows[:, 1], complete[:, 1])[0, 1] > 0.8
@@ -157,6 +158,17 @@ def test_new_tables_may_lack_columns_and_have_new_words(table):
         encoder.transform({"colour": ["red", "blue"]})
     with pytest.raises(InputError, match="column 'age', row 1: 'old' is not a number"):
         encoder.transform({**new, "age": ["1", "old"] * 10})
+
+
+def test_a_renamed_column_is_named_with_the_missing_one(table):
+    columns, _ = table
+    renamed = {{"visits": "n_visits"}.get(name, name): cells for name, cells in columns.items()}
+
+    with pytest.warns(FiedlerWarning, match="no column 'visits', and the model does not know 'n_visits'") as caught:
+        TableEncoder().fit(columns).transform(renamed)
+
+    assert "if columns have other names now, rename them" in str(caught[0].message)
+    assert "'id'" not in str(caught[0].message)  # which was left out in the fit, but is no new column
 
 
 def test_new_words_are_spelled_as_in_the_fit_with_a_warning(table):

@@ -27,6 +27,7 @@ from ..graph.recipes import default_recipe
 from ..graph.weights import weigh_graph
 from ..io import Input, read_blocks
 from ..io.formats import file_format
+from ..io.read import check_source
 from ..manifold import ManifoldClustering, NClustersChoice, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
@@ -117,6 +118,7 @@ def cluster(
     choose(EFFORTS, effort, option="effort")
     numbers = fitting.parse_levels(levels, method)
     folder = out or Path("out") / results.source_name(source)
+    check_source(source)
     results.check_folder(folder, source, force=force, append=append)
     options: dict[str, Any] = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
     if memory or workdir or scheduler:
@@ -451,7 +453,7 @@ def cluster_blocks(
 def compare(
     *,
     source: Source,
-    k: Clusters,
+    k: Clusters = "auto",
     methods: Annotated[
         str,
         typer.Option(
@@ -504,7 +506,11 @@ def compare(
     output.result(
         {"rows": data.n_rows, "skipped": list(data.skipped), "methods": rows, "evidence": jsonable(evidence)},
         *_show_evidence(evidence),
-        make_table(f"{data.n_rows} rows", *(COLUMN_TITLES.get(name, name) for name in shown), rows=cells),
+        make_table(
+            f"{data.n_rows} rows",
+            *((COLUMN_TITLES | fitting.SCORE_TITLES).get(name, name) for name in shown),
+            rows=cells,
+        ),
         *(f"{row['method']} failed: {row['failed']}" for row in rows if "failed" in row),
         *([] if out is None else [f"written to {out}"]),
     )

@@ -130,10 +130,9 @@ def read_input(
     roles = Roles(labels, id, text, tuple(drop), tuple(features), requests, is_new, names, row_weight)
     roles = roles._replace(missing=(missing,) if isinstance(missing, str) else tuple(missing))
     path = Path(source)
+    check_source(source)
     images = ImageOptions(size, None if image_shape is None else tuple(image_shape), skip_broken)
     is_stdin = str(source) == "-"
-    if not is_stdin and not path.exists():
-        _check_is_dataset(str(source))
     if is_stdin or path.suffix.lower() != H5AD:
         _refuse_options(path.name, use_rep=use_rep)
     if path.is_dir() and not is_stdin:
@@ -202,9 +201,10 @@ def _refuse_options(name: str, **options: Any) -> None:
             raise InputError(problem, hint, code="option_of_other_input", **about)
 
 
-def _check_is_dataset(name: str) -> None:
-    """Raise an error if there is no data set of this name."""
-    if name not in list_datasets():
+def check_source(source: str | os.PathLike[str]) -> None:
+    """Raise an error if an input is neither standard input nor an existing file, folder or data set."""
+    name = str(source)
+    if name != "-" and not Path(source).exists() and name not in list_datasets():
         suggestion = did_you_mean(name, list_datasets())
         problem = f"there is no file, folder or data set {name!r}{suggestion}"
         hint = "check the path; fiedler.datasets.list_datasets() lists the data sets"

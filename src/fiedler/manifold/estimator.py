@@ -33,6 +33,7 @@ from .._validation import (
     check_rows_differ,
     check_seed,
     choose,
+    suggest_parameters,
 )
 from ..core.arrays import (
     asarray_like,
@@ -130,6 +131,7 @@ class _Request(NamedTuple):
     outlier_share: float  # of the rows, which get no cluster
 
 
+@suggest_parameters
 def cluster(
     X: MatrixLike | AffinityGraph,
     n_clusters: int | Literal["auto"] = "auto",

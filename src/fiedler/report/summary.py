@@ -67,7 +67,7 @@ FITTED_FACTS = {
     "inertia_": "inertia",
     "n_connected_components_": "components of the graph",
 }
-SCORE_NAMES = {"AC": "accuracy", "NMI": "NMI", "ARI": "adjusted Rand index"}
+SCORE_NAMES = {"AC": "accuracy", "NMI": "NMI (max)", "ARI": "adjusted Rand index"}
 
 
 def summarize(
