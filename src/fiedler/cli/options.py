@@ -99,7 +99,9 @@ class Reading:
     id: Id = None
     text: Text = None
     drop: Drop = None
-    as_category: Annotated[Columns, typer.Option(metavar="COLS", help="Columns of numbers that are codes.")] = None
+    as_category: Annotated[
+        Columns, typer.Option(metavar="COLS", help="Columns of codes, or words as they are written.")
+    ] = None
     as_number: Annotated[Columns, typer.Option(metavar="COLS", help="Columns that are numbers, such as an id.")] = None
     as_text: Annotated[Columns, typer.Option(metavar="COLS", help="Columns of free text, compared by their words.")] = (
         None

@@ -197,7 +197,8 @@ class TableEncoder(TableTransformer):
     drop : sequence of str
         Columns to leave out.
     as_category, as_number, as_text : sequence of str
-        Columns that are taken for a category, for numbers or for free text whatever they look like.
+        Columns that are taken for a category, with words as they are written, for numbers or for free text whatever
+        they look like.
     weight : dict of str to float, optional
         Factors of the columns that count more or less than the others.
     max_levels : int, default=30
