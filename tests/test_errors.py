@@ -1,7 +1,11 @@
 """Mistakes of users raise errors of fiedler, each with a code, the parameter that was set, and what to do about it."""
 
+import inspect
+
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
 import fiedler
 from fiedler import (
@@ -18,7 +22,7 @@ from fiedler import (
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.datasets import blobs, circles, swiss_roll, two_moons
 from fiedler.embedding import LPI, NLE
-from fiedler.errors import DataNotFoundError, FiedlerError, FileFormatError, InputError
+from fiedler.errors import DataNotFoundError, FiedlerError, FiedlerWarning, FileFormatError, InputError
 from fiedler.graph import LabelGraph, LandmarkGraph, communities
 from fiedler.graph import cuts as repulsion
 from fiedler.graph.operators import laplacian
@@ -26,6 +30,7 @@ from fiedler.graph.smoothing import heat_flow, resolvent
 from fiedler.io import read_documents, read_input
 from fiedler.report import read_summary
 from fiedler.supervision import ConstrainedKFold, LearnedLaplacian, PairwiseConstraints, suggest_pairs
+from fiedler.table import TableEncoder
 from fiedler.text import DocumentVectorizer
 from fiedler_papers.baselines import GNMF, LMNN, MMC, MPCKMeans, NMFClustering, TransductiveSVM
 
@@ -76,6 +81,45 @@ def test_seeds_are_validated(call, seed):
     assert (caught.value.code, caught.value.fields) == (
         "invalid_parameter", {"parameter": "random_state", "value": seed},
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("k", "n_clusters"), ("n_cluster", "n_clusters"), ("seed", "random_state"), ("sample_weights", "sample_weight")],
+)
+def test_a_mistyped_keyword_is_answered_by_the_parameter(wrong, meant):
+    with pytest.raises(TypeError, match=rf"argument '{wrong}' \(did you mean '{meant}'\?\)") as caught:
+        fiedler.cluster(X, **{wrong: 3})
+    assert isinstance(caught.value, FiedlerError)
+    with pytest.raises(TypeError, match=r"argument 'colour'$"):
+        fiedler.cluster(X, colour=3)
+    assert "n_clusters" in inspect.signature(fiedler.cluster).parameters
+
+
+@pytest.mark.parametrize(
+    ("rows", "call"),
+    [
+        (["a text", "another one"], "fiedler.text.DocumentVectorizer().fit_transform(texts)"),
+        (pd.Series(["a text", "another one"]), "fiedler.text.DocumentVectorizer().fit_transform(texts)"),
+        ([["a", "x"], ["b", "y"]], "a data frame through fiedler.table.TableEncoder"),
+        (np.zeros((5, 8, 8)), "X.reshape(len(X), -1)"),
+    ],
+)
+def test_texts_and_images_are_told_what_to_call(rows, call):
+    with pytest.raises(InputError) as caught:
+        fiedler.cluster(rows)
+    assert call in caught.value.hint
+
+
+def test_warnings_point_to_the_line_of_the_user():
+    """Not into scikit-learn, which wraps transform and calls the steps of pipelines."""
+    table = pd.DataFrame({"a": [1, 2, 3.5, 4], "b": list("xyxy")})
+    encoder = TableEncoder().fit(table)
+    pipeline = make_pipeline(encoder, ManifoldClustering(2, random_state=0)).fit(table)
+    for call in (encoder.transform, pipeline.predict):
+        with pytest.warns(FiedlerWarning, match="no column 'b'") as caught:
+            call(table[["a"]])
+        assert {warning.filename for warning in caught} == {__file__}
 
 
 MISTAKES = [

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
 import numbers
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import wraps
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import array_api_compat
 import numpy as np
@@ -21,10 +23,12 @@ from sklearn.utils.validation import has_fit_parameter, validate_data
 from ._foreign_warnings import ignore_foreign_warnings
 from .errors import InputError, InputTypeError, MissingDependencyError, shorten, shown
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 FLOATS = (np.float64, np.float32)
 MAX_JOBS = 64  # threads on a machine of fewer processors
+N_TRIED = 100  # entries that tell whether rows are texts
 MAX_REASON = 200  # characters of another library's error in a message
 
 
@@ -56,6 +60,25 @@ def _unknown_option(option: str, value: object, names: list[str], or_else: str =
     problem = f"{option}={shown(value)} is not known{did_you_mean(value, names)}"
     hint = f"choose one of {names}{or_else}"
     return InputError(problem, hint, code="unknown_option", parameter=option, value=value, options=names)
+
+
+ALIASES = {"k": "n_clusters", "seed": "random_state", "weights": "sample_weight", "labels": "y", "pairs": "constraints"}
+
+
+def suggest_parameters(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function: the error for an unknown keyword names the parameter that is probably meant."""
+    known = inspect.signature(function).parameters
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs:
+            if name not in known:
+                hint = did_you_mean(ALIASES.get(name, name), known)
+                problem = f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}"
+                raise InputTypeError(problem, code="unknown_parameter", parameter=name, options=list(known))
+        return function(*args, **kwargs)
+
+    return call
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -261,15 +284,21 @@ def _explain(error: Exception, X: Any, estimator: Any, min_samples: int) -> Inpu
         if hasattr(X, "isna") and (missing := np.asarray(X.isna())).any():  # the missing values of pandas' own types
             return _not_finite(missing, np.where(missing, np.nan, 0.0))
         kind = InputTypeError if isinstance(error, TypeError) else InputError
-        reason = shorten(str(error), MAX_REASON)
-        return kind(f"X cannot be converted to an array of numbers ({reason})", code="wrong_dtype", parameter="X")
+        problem = f"X cannot be converted to an array of numbers ({shorten(str(error), MAX_REASON)})"
+        is_words = array is not None and array.size and all(isinstance(one, str) for one in array.ravel()[:N_TRIED])
+        texts = "turn texts into rows by fiedler.text.DocumentVectorizer().fit_transform(texts)"
+        hint = (
+            "" if not is_words else texts if array.ndim == 1 else "pass a data frame through fiedler.table.TableEncoder"
+        )
+        return kind(problem, hint, code="wrong_dtype", parameter="X")
     if array.ndim != 2:
         problem = f"X must have two dimensions (samples, features); got shape {array.shape}"
         if array.ndim == 1:
             problem += (
                 ". Reshape your data: X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single sample"
             )
-        return InputError(problem, code="wrong_shape", parameter="X", shape=array.shape)
+        hint = "make each image or matrix a row: X.reshape(len(X), -1)" if array.ndim > 2 else ""
+        return InputError(problem, hint, code="wrong_shape", parameter="X", shape=array.shape)
     n_samples, n_features = array.shape
     if n_samples < min_samples or n_features < 1:
         found, minimum = (n_samples, min_samples) if n_samples < min_samples else (n_features, 1)

@@ -23,7 +23,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-PACKAGES = {"fiedler", "fiedler_papers"}
+PACKAGES = {"fiedler", "fiedler_papers", "sklearn"}  # whose lines warnings do not point to
 MAX_SHOWN = 80  # characters of a value in a message
 
 __all__ = [
@@ -200,7 +200,8 @@ def warn(
     **fields: Any,
 ) -> None:
     """Emit a structured warning that points to the line of the user's call; dropped within :func:`ignore_warnings`."""
-    # That is the caller at ``stacklevel``, as in :func:`warnings.warn`, or the first one above it outside of fiedler.
+    # That is the caller at ``stacklevel``, as in :func:`warnings.warn`, or the first one above it outside of fiedler
+    # and scikit-learn, which wraps methods and calls the steps of pipelines.
     if issubclass(category, ignored_warnings()):
         return
     level, frame = stacklevel + 1, sys._getframe(min(stacklevel, _depth()))

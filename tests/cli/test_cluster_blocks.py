@@ -89,3 +89,15 @@ def test_doctor_tests_a_cluster(cluster, run_fiedler, tmp_path):
 
     assert "2 workers, which have this version and see" in result.out
     assert len(json.loads(run_fiedler("doctor", *where, "--json").out)["workers"]) == 2
+
+
+@pytest.mark.slow
+def test_one_cluster_in_blocks_has_no_confidence(cluster, run_fiedler, tmp_path, rng):
+    np.save(tmp_path / "rows.npy", rng.normal(size=(2000, 3)))
+    command = ("cluster", tmp_path / "rows.npy", "-k", 1, "--scheduler", cluster.scheduler_address)
+
+    result = run_fiedler(*command, "--workdir", tmp_path / "work", "--out", tmp_path / "out")
+
+    assert result.code == 0, result.err
+    assert "2000 rows in 1 cluster, in" in result.out
+    assert "confidence" not in result.out

@@ -292,6 +292,29 @@ def test_columns_can_be_used_in_another_way(customers, run_fiedler, tmp_path):
     assert "--weight 'since' is not a column and a number; write it as in --weight age=2" in bad.err
 
 
+def test_words_for_missing_values_are_those_of_the_fit_in_new_tables(run_fiedler, tmp_path):
+    kind = np.arange(60) % 2
+    sizes = [f"{5 * k + i / 100:.2f}" for i, k in enumerate(kind)]
+    columns = {"size": ["tbd", "-", *sizes[2:]], "color": ["TBD", *np.where(kind, "red", "blue")[1:]]}
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"size": ["tbd", "5.1"], "color": ["blue", "tbd"]}).to_csv(tmp_path / "new.csv", index=False)
+    command = ("cluster", tmp_path / "t.csv", "-k", 2, "--effort", "fast", "--out", tmp_path / "out")
+
+    result = run_fiedler(*command, "--missing", "tbd, n.d.", "--append")
+
+    assert result.code == 0, result.err
+    plan = [line.split(maxsplit=1)[1] for line in result.out.splitlines()[:2]]
+    assert plan == ["number    2 missing ('-' among them)", "category  2 different values, 1 missing"]
+    assert rows_of(tmp_path / "out" / "table.csv")[0]["color"] == "TBD"  # as it is in the file
+    new = run_fiedler("predict", tmp_path / "out", tmp_path / "new.csv", "--out", tmp_path / "new_labels.csv")
+    assert (new.code, new.err) == (0, "")
+    labels = rows_of(tmp_path / "out" / "labels.csv")
+    predicted = [row["label"] for row in rows_of(tmp_path / "new_labels.csv")]
+    assert predicted == [labels[2]["label"], labels[3]["label"]]
+    refused = run_fiedler(*command, "--force")
+    assert "'tbd' ('t.csv', line 2) is not a finite number, as the other cells are" in refused.err
+
+
 def test_append_does_not_replace_the_input_or_a_file_of_yours(customers, run_fiedler, tmp_path):
     path = write(customers[0], "utf-8", tmp_path).rename(tmp_path / "table.csv")
 

@@ -62,7 +62,7 @@ def test_cluster_writes_labels_a_model_and_a_report(run_fiedler, table, tmp_path
     shown = [[label, *names[label].split(), "20", "33.3%"] for label in sorted(names)]
     assert [line.split()[:-1] for line in lines[:3]] == shown
     assert lines[3:] == [
-        "agreement with the known labels: AC 1.000, NMI 1.000, ARI 1.000",
+        "agreement with the known labels: AC 1.000, NMI (max) 1.000, ARI 1.000",
         f"written to {tmp_path / 'out'}: labels.csv, model.safetensors, summary.json, report.html",
     ]
 
@@ -76,6 +76,7 @@ def test_rows_without_structure_are_one_cluster_unless_pairs_separate_them(run_f
     plain, paired = run_fiedler(*common), run_fiedler(*common, "--pairs", tmp_path / "pairs.csv")
 
     assert plain.out.startswith("No clusters found; give n_clusters to split the rows anyway."), plain.err
+    assert "confidence" not in plain.out
     assert paired.code == 0, paired.err
     assert re.match(r"\d+ clusters", paired.out)
 
@@ -477,6 +478,25 @@ def test_compare_takes_estimators_of_other_packages_and_of_your_own(run_fiedler,
     rows = json.loads(result.out)["methods"]
     assert [row["method"] for row in rows] == names
     assert all(row["clusters"] == 3 for row in rows)
+
+
+def test_compare_counts_clusters_by_itself(run_fiedler, table):
+    result = run_fiedler("compare", table, "--methods", "kmeans", "--id", "name", "--labels", "class")
+
+    assert result.code == 0, result.err
+    assert re.match(r"\d clusters", result.out)
+    assert "NMI (max)" in result.out
+
+
+def test_a_file_that_does_not_exist_is_told_before_the_results_of_another(run_fiedler, table, tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "labels.csv").write_text("of another input")
+
+    result = run_fiedler("cluster", tmp_path / "clouds.parquet", "--out", tmp_path / "results")
+
+    assert result.code == 1
+    assert "there is no file, folder or data set" in result.err
+    assert "clouds.parquet" in result.err
 
 
 def test_compare_scores_every_method(run_fiedler, table, tmp_path):

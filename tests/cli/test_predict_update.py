@@ -81,7 +81,7 @@ def test_known_classes_are_compared_with_the_clusters_of_all_rows(run_fiedler, t
 
     result = run_fiedler("update", out, tmp_path / "new.csv")
 
-    assert "agreement with the known labels: AC 0.983, NMI " in result.out
+    assert "agreement with the known labels: AC 0.983, NMI (max) " in result.out
     summary = read_summary(out / "summary.json")
     assert summary["truth"]["classes"] == ["a", "b", "c", "d"]
     assert len(summary["truth"]["codes"]) == 60

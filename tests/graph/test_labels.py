@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -7,6 +8,7 @@ from fiedler.core.arrays import to_numpy
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.core.sparse import to_scipy
 from fiedler.graph import resolvent
+from fiedler.graph.labels import known_labels
 from fiedler.metrics import clustering_accuracy, modularity, normalized_cut, ratio_cut
 
 Y = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2])
@@ -97,8 +99,22 @@ def test_unknown_is_minus_one_for_labels_of_every_type(X):
     names = [f"class {c}" if c >= 0 else -1 for c in y]
     for labels in (y.astype(object), y.astype(float), y.tolist(), names, np.array(names, dtype=object)):
         assert_allclose(LabelGraph(base).build(X, labels).weights.toarray(), expected)
-    with pytest.raises(ValueError, match="use the number -1"):
-        LabelGraph(base).build(X, np.array([*names[:-1], None], dtype=object))
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, float("nan")])
+def test_missing_labels_are_unknown_whatever_their_type(X, missing):
+    base, y = KNNGraph(3), np.where(Y == 1, -1, Y)
+    expected = LabelGraph(base).build(X, y).weights.toarray()
+    numbers, names = [int(c) if c >= 0 else missing for c in y], [f"class {c}" if c >= 0 else missing for c in y]
+    of_pandas = pd.Series(y).where(y >= 0)
+    for labels in (numbers, np.array(numbers, dtype=object), names, of_pandas, of_pandas.astype("Int64")):
+        assert_allclose(LabelGraph(base).build(X, labels).weights.toarray(), expected)
+
+
+def test_the_word_nan_is_a_class():
+    known, labels = known_labels(["nan", "b", None], 3)
+    assert known.tolist() == [True, True, False]
+    assert labels.tolist() == ["nan", "b"]
 
 
 def test_self_loops_count_as_weight_inside_clusters(X):

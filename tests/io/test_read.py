@@ -465,6 +465,31 @@ def test_words_for_missing_values_are_unknown_labels(tmp_path):
     assert data.is_partially_labeled
 
 
+@pytest.mark.parametrize("missing", ["TBD", ["tbd", "-999"]])
+def test_further_words_for_missing_values(missing, tmp_path):
+    path = write_file(tmp_path / "t.csv", "a,b,c\n1,x,p\nTbd,tbd,q\n-999,y,tbd\n4,not tbd,p\n5,x,q\n")
+    data = read_input(path, labels="c", missing=missing)
+    cells = data.encoder.read(data.X)
+    expected = [1, np.nan, -999 if missing == "TBD" else np.nan, 4, 5]
+    assert_array_equal(cells[0].values.cells, expected)
+    assert cells[1].values.cells.tolist() == ["x", None, "y", "not tbd", "x"]
+    assert class_of_rows(data) == ["p", "q", None, "p", "q"]
+    assert data.columns["b"][1] is None  # as the report describes clusters
+    assert data.table.columns["b"][1] == "tbd"  # as it is in the file
+    with pytest.raises(InputError, match="missing is for tables"):
+        read_input(write_file(tmp_path / "t.txt", "text"), missing=missing)
+
+
+def test_numbers_for_missing_values_in_typed_columns(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": [1.5, -999.0, 3.0], "b": [1, 2, -999], "c": ["x", "y", "x"]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    plan = read_input(tmp_path / "t.parquet", missing="-999").plan
+    assert_array_equal(plan[0].values.cells, [1.5, np.nan, 3.0])
+    assert_array_equal(plan[1].values.cells, [1, 2, np.nan])
+
+
 def test_hidden_folders_are_ignored(tmp_path):
     for name in ("a.txt", "b.txt", ".checkpoints/a.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

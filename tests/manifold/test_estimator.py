@@ -13,7 +13,15 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.model_selection import GridSearchCV
 
 import fiedler
-from fiedler import AffinityGraph, KNNGraph, LearnedLaplacian, ManifoldClustering, PairwiseConstraints
+from fiedler import (
+    AffinityGraph,
+    GaussianMixture,
+    KNNGraph,
+    LapGMM,
+    LearnedLaplacian,
+    ManifoldClustering,
+    PairwiseConstraints,
+)
 from fiedler.core.arrays import to_numpy
 from fiedler.datasets import circles, load, two_moons
 from fiedler.errors import FiedlerWarning, InputError
@@ -405,6 +413,27 @@ def test_number_of_clusters_is_estimated(blobs):
     assert model.report().startswith("3 clusters, separated by gaps.")
 
 
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("make", [ManifoldClustering, GaussianMixture, LapGMM])
+def test_missing_labels_are_unknown(blobs, make, missing):
+    y = [2, 0, 1] + [missing] * 147
+
+    model = make(3, random_state=0).fit(blobs[0], y)
+
+    assert model.labels_[:3].tolist() == [2, 0, 1]
+    expected = make(3, random_state=0).fit(blobs[0], [2, 0, 1] + [-1] * 147)
+    assert_array_equal(model.labels_, expected.labels_)
+    for other in (np.array(y, dtype=object), pd.array(y, dtype="Int64")):
+        assert_array_equal(make(3, random_state=0).fit(blobs[0], other).labels_, expected.labels_)
+
+
+def test_targets_of_all_rows_are_ignored(blobs):
+    """Pipelines and searches pass them, of any type."""
+    X, plain = blobs[0], ManifoldClustering(3, random_state=0).fit(blobs[0])
+    for y in (np.arange(150) % 3, np.linspace(-1, 1, 150), np.array(["a", "b", "nan"] * 50), np.array([True] * 150)):
+        assert_array_equal(ManifoldClustering(3, random_state=0).fit(X, y).labels_, plain.labels_)
+
+
 def test_known_labels_raise_the_number_of_clusters(blobs):
     partial = np.full(150, -1)
     partial[:5] = range(5)
@@ -560,7 +589,13 @@ def test_bad_input_raises_one_sentence(X, options, sentence):
 
 @pytest.mark.parametrize(
     ("y", "sentence"),
-    [([0, -1], "y must contain 3 labels"), ([5, -1, -1], "from 0 to 1"), ([-2, -1, 0], "y must contain 3 labels")],
+    [
+        ([5, -1, -1], "from 0 to 1"),
+        ([-2, -1, 0], "y must contain 3 labels"),
+        *(([*y], "y has 2 entries, but 3 are required") for y in ([0, -1], [0, 1], [0.5, 1.5], "ab")),
+        (["a", None, "b"], "y has the class 'a' for a row, and others are unknown; number the classes from 0 on"),
+        (["a", -1, "b"], "number the classes from 0 on"),
+    ],
 )
 def test_bad_labels_raise_one_sentence(y, sentence):
     with pytest.raises(ValueError, match=sentence):

@@ -47,6 +47,12 @@ def test_a_share_of_the_rows_is_labelled_on_demand(rows, backend):
     assert "outliers       6" in model.report()
 
 
+def test_the_report_of_one_cluster_has_nothing_to_compare(rows):
+    assert ManifoldClustering(1, random_state=0).fit(rows).report() == "One cluster of all 206 rows."
+    with_outliers = ManifoldClustering(1, outliers=0.03, random_state=0).fit(rows).report()
+    assert with_outliers == "One cluster of all 206 rows, but for 6 outliers."
+
+
 def test_rows_whose_label_is_known_are_no_outliers(rows):
     known = np.full(len(rows), -1)
     known[[0, 150, 205]] = [0, 1, 1]

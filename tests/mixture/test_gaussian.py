@@ -160,7 +160,13 @@ def test_invalid_input_raises_an_error(options, data, message, groups):
         GaussianMixture(**({"n_clusters": 3} | options)).fit(groups[0] if data is None else data)
 
 
-@pytest.mark.parametrize("y", [[0, -1], [5, -1] * 150, [-2, -1] * 150])
+def test_labels_of_another_length_are_rejected(groups):
+    for y in ([0, -1], [0, 1]):
+        with pytest.raises(ValueError, match="y has 2 entries, but 300 are required"):
+            GaussianMixture(3).fit(groups[0], y)
+
+
+@pytest.mark.parametrize("y", [[5, -1] * 150, [-2, -1] * 150])
 def test_invalid_labels_are_rejected(y, groups):
     with pytest.raises(ValueError, match="y must contain 300 labels, from 0 to 2, or -1 for unknown"):
         GaussianMixture(3).fit(groups[0], y)

@@ -265,5 +265,9 @@ def test_labels_in_one_block_spread_exactly_as_in_memory(rows, client):
 
     assert_array_equal(model.transduction_.compute(), reference.transduction_)
     assert_allclose(model.label_distributions_.compute(), reference.label_distributions_, atol=1e-4)
-    with pytest.raises(InputError, match="y contains NaN or infinity"):
-        LLGC().fit(in_blocks(X, 2), np.where(np.arange(601) < 3, np.nan, -1.0))
+    with pytest.raises(InputError, match="y contains infinity"):
+        LLGC().fit(in_blocks(X, 2), np.where(np.arange(601) < 3, np.inf, -1.0))
+    missing = np.where(names == "-1", None, names)
+    with pytest.warns(FiedlerWarning, match="no label reaches"):
+        again = LLGC(graph, alpha=0.9).fit(in_blocks(X, 2), missing)
+    assert_array_equal(again.transduction_.compute(), reference.transduction_)

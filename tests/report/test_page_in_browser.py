@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_digits
 
 from fiedler import ManifoldClustering
+from fiedler.manifold import NClustersChoice
 from fiedler.plots.style import palette_rgb
 from fiedler.report import summarize, write_report
 from fiedler.text import DocumentVectorizer
@@ -209,7 +210,16 @@ def test_columns_of_texts_are_terms_and_one_row_is_singular(visit, named_cluster
     single = write_report(summarize(fitted_model(np.array([0]), np.ones((1, 1))), [[1.0]]), tmp_path / "one.html")
     page = visit(single, **DESKTOP)
     assert "1 cluster among 1 row with 1 feature." in page.locator("#lede").inner_text()
-    assert page.locator("#figures dt").all_inner_texts()[:2] == ["row", "cluster"]
+    assert page.locator("#figures dt").all_inner_texts() == ["row", "cluster"]  # no confidence: it is 1 everywhere
+
+
+def test_the_page_says_that_no_clusters_were_found(visit, tmp_path):
+    model = fitted_model(np.zeros(6, dtype=int), np.ones((6, 1)))
+    model.evidence_ = NClustersChoice(1, "one cluster", [2, 3])
+    page = visit(write_report(summarize(model, np.arange(12.0).reshape(6, 2)), tmp_path / "one.html"), **DESKTOP)
+
+    assert page.locator("#lede").inner_text().startswith(model.evidence_.sentence)
+    assert page.locator("#figures dt").all_inner_texts() == ["rows"]
 
 
 def test_search_results_show_the_text_around_the_match(visit, named_clusters):

@@ -27,6 +27,7 @@ from fiedler.manifold.explain import describe_columns
 from fiedler.report import cards as contents
 from fiedler.report import read_summary, summarize, write_summary
 from fiedler.report.cards import cluster_sizes, jsonable, shrink_images, snippets
+from fiedler.report.page import render
 from fiedler.text import DocumentVectorizer
 from fiedler_papers.baselines import GNMF, NMFClustering
 
@@ -314,6 +315,19 @@ def test_the_evidence_for_the_number_of_clusters_is_included(auto_model):
     for name in ("stability", "modularity", "valley", "score"):
         assert summary["evidence"][name] == getattr(model.evidence_, name)
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+def test_one_cluster_has_no_confidence():
+    """All memberships are 1, which says nothing; the page says that no clusters were found."""
+    evidence = NClustersChoice(1, "one cluster", [2, 3])
+    model = fitted([0] * 5, memberships_=np.ones((5, 1)), evidence_=evidence)
+
+    summary = summarize(model, np.arange(10.0).reshape(5, 2))
+
+    assert summary["confidence"] is summary["uncertain_share"] is summary["rows"]["confidence"] is None
+    assert summary["clusters"][0]["confidence"] is None
+    assert summary["evidence"]["by"] == "one cluster"
+    assert f'NOT_FOUND = "{evidence.sentence}"' in render(summary)
 
 
 def test_levels_are_groups_and_the_cluster_of_each_at_every_level(auto_model):

@@ -62,6 +62,52 @@ def test_numbers_that_all_differ_are_no_id_unless_they_count_rows_or_are_called_
     assert kinds(repeated) == {"customer_id": "id", "Kunden-Nr.": "id", "x": "number"}
 
 
+@pytest.mark.parametrize("name", ["zip", "PLZ", "postcode", "store", "store_id", "country code", "zip_code", "storeId"])
+def test_whole_numbers_are_codes_by_the_name_of_their_column(name, rng):
+    few, x = [8001, 8002, None, 3011, 8001, 8002] * 10, rng.normal(size=N).tolist()
+
+    code, _ = plan_columns({name: few, "x": x}, Requests())
+
+    assert (code.kind, code.reason) == ("category", "3 different values, codes, by the name")
+    assert set(code.values.cells) == {"8001", "8002", "3011", None}
+    assert kinds({name: few, "x": x}, number=(name,))[name] == "number"
+    assert kinds({name: [-1, 2, 3] * 20, "x": x})[name] == "number"  # no code is negative
+    assert kinds({name: [0.5, 2, 3] * 20, "x": x})[name] == "number"
+    assert kinds({name: [5, 2, 3], "x": [1.5, 2, 3]})[name] == "number"  # three rows that differ are no evidence
+    assert kinds({name: rng.permutation(1000)[:N].tolist(), "x": x})[name] == "id"
+    assert kinds({f"{name} area": few, "x": x})[f"{name} area"] == "number"
+
+
+def test_postcodes_with_leading_zeros_and_placeholders_are_codes(rng):
+    cells = [f"{number:05d}" for number in rng.randint(900, 99999, size=30)] * 4 + ["-"]
+
+    code, _ = plan_columns({"plz": cells, "x": list(range(0, 242, 2))}, Requests())
+
+    assert code.kind == "category"
+    assert code.values.cells[0] == cells[0]
+    assert code.values.is_missing.tolist() == [False] * 120 + [True]
+
+
+def test_words_that_differ_in_capitals_are_joined_and_the_plan_says_so():
+    cells = {"city": ["Berlin", "berlin", "BERLIN ", "Berlin", "Bonn", None], "x": [1, 2, 3, 4, 5, 7]}
+
+    plan = plan_columns(cells, Requests())
+
+    assert plan[0].values.cells.tolist() == ["Berlin"] * 4 + ["Bonn", None]
+    assert "2 different values, 'BERLIN' is taken for 'Berlin', 'berlin' is taken for 'Berlin'" in format_plan(plan)
+    asked = plan_columns(cells, Requests(category=("city",)))[0].values.cells.tolist()
+    assert asked == ["Berlin", "berlin", "BERLIN", "Berlin", "Bonn", None]  # as they are written
+    equal = plan_columns({"ok": ["yes", "YES"], "x": [1, 2]}, Requests())[0]
+    assert (equal.kind, equal.reason) == ("constant", "all values are equal, 'yes' is taken for 'YES'")
+    notes = [f"{word} customer called {i} times about it" for i in range(N) for word in ("the", "The")]
+    assert plan_columns({"note": notes, "x": [1, 2] * N}, Requests())[0].values.cells.tolist() == notes  # a text
+
+
+def test_the_plan_names_placeholders():
+    plan = plan_columns({"x": ["1", "-", "2", "unknown", ""], "y": list("ababb")}, Requests())
+    assert format_plan(plan).splitlines()[0] == "x  number    3 missing ('-', 'unknown' among them)"
+
+
 def test_a_person_can_say_otherwise(cells):
     asked = kinds(cells, drop=("height",), category=("age",), number=("customer_id",), text=("name",))
 

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 import fiedler
 from fiedler.errors import FiedlerWarning, InputError, InputTypeError
 from fiedler.io import TableEncoder
+from fiedler.manifold.explain import entries_of
 from fiedler.metrics import adjusted_rand_index
 from fiedler.report import summarize
 from fiedler.table.encoder import CATEGORY_SCALE
@@ -148,7 +149,8 @@ def test_new_tables_may_lack_columns_and_have_new_words(table):
         rows = encoder.transform(new)
 
     assert [warning.message.code for warning in caught] == ["missing_column", "new_categories"]
-    assert "the table has no column 'visits'" in str(caught[0].message)
+    expected = "the table has no column 'visits'; its values are estimated from the other columns"
+    assert str(caught[0].message) == expected
     assert "in column 'plan': 'gold'" in str(caught[1].message)
     complete = encoder.transform(columns)[:20]
     assert np.corrcoef(rows[:, 1], complete[:, 1])[0, 1] > 0.8
@@ -156,6 +158,42 @@ def test_new_tables_may_lack_columns_and_have_new_words(table):
         encoder.transform({"colour": ["red", "blue"]})
     with pytest.raises(InputError, match="column 'age', row 1: 'old' is not a number"):
         encoder.transform({**new, "age": ["1", "old"] * 10})
+
+
+def test_a_renamed_column_is_named_with_the_missing_one(table):
+    columns, _ = table
+    renamed = {{"visits": "n_visits"}.get(name, name): cells for name, cells in columns.items()}
+
+    with pytest.warns(FiedlerWarning, match="no column 'visits', and the model does not know 'n_visits'") as caught:
+        TableEncoder().fit(columns).transform(renamed)
+
+    assert "if columns have other names now, rename them" in str(caught[0].message)
+    assert "'id'" not in str(caught[0].message)  # which was left out in the fit, but is no new column
+
+
+def test_new_words_are_spelled_as_in_the_fit_with_a_warning(table):
+    columns, _ = table
+    encoder = TableEncoder().fit(columns)
+    shouted = columns | {"plan": [None if word is None else word.upper() for word in columns["plan"]]}
+
+    with pytest.warns(FiedlerWarning, match=r"column 'plan': '\w+' is taken for '\w+'.* keeps them apart") as caught:
+        rows = encoder.transform(shouted)
+
+    assert [warning.message.code for warning in caught] == ["joined_words"]
+    assert_allclose(rows, encoder.transform(columns))
+
+
+def test_a_row_is_explained_by_joined_words(table):
+    columns, _ = table
+    words = [word if word is None or i % 9 else word.upper() for i, word in enumerate(columns["plan"])]
+    model = fiedler.cluster(pd.DataFrame(columns | {"plan": words}), n_clusters=2, random_state=0).model
+
+    profiles = model.explain().profiles
+
+    levels = [level for name, level in zip(profiles.columns, profiles.levels) if name == "plan"]
+    assert levels == sorted({word for word in columns["plan"] if word is not None})
+    entries = entries_of(profiles, {"plan": [levels[0], levels[0].upper(), None]})
+    assert_array_equal(entries[:, profiles.levels.index(levels[0])], [1, 1, np.nan])
 
 
 def test_cluster_takes_a_table_and_its_model_is_saved(table, tmp_path):

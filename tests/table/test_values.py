@@ -2,12 +2,13 @@
 
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fiedler.table.values import describe_notation, is_missing, read_values, to_word
+from fiedler.table.values import MISSING, PLACEHOLDERS, describe_notation, is_missing, read_values, to_word
 
 NAN = float("nan")
 
@@ -145,3 +146,29 @@ def test_dates_that_can_be_read_in_two_ways_and_in_several_notations():
     mixed = read_values([f"{day:02d}.01.2024" if day % 2 else f"2024-01-{day:02d}" for day in range(1, 29)])
     assert (mixed.type, mixed.has_mixed_notations, mixed.n_mistakes) == ("dates", True, 14)
     assert read_values([f"{i}.5" if i % 2 else f"item {i}" for i in range(40)]).type == "words"
+
+
+@pytest.mark.parametrize("cell", sorted(PLACEHOLDERS | {"k.A.", "None", " Unknown "}))
+def test_placeholders_are_missing_among_numbers_dates_and_vectors_only(cell):
+    numbers, dates = read_values(["1", cell, "2.5"]), read_values(["2024-01-31", cell, "2024-02-29"])
+    vectors, words = read_values(["[1, 2]", cell, "[3, 4]"]), read_values(["red", cell, "blue"])
+
+    assert [one.type for one in (numbers, dates, vectors, words)] == ["numbers", "dates", "vectors", "words"]
+    assert all(one.is_missing.tolist() == [False, True, False] for one in (numbers, dates, vectors))
+    assert numbers.placeholders == (to_word(cell),)
+    assert words.cells.tolist() == ["red", to_word(cell), "blue"]
+    assert not words.is_missing.any()
+    assert read_values(["1", cell], as_words=True).cells.tolist() == ["1", to_word(cell)]  # a person asked for words
+    assert read_values([3.5, cell, None]).is_missing.tolist() == [False, True, True]  # as in a spreadsheet
+    assert read_values([cell, "7"], expected="numbers", notation="").is_missing.tolist() == [True, False]
+
+
+def test_placeholders_alone_and_parts_of_cells_are_no_missing_values():
+    assert read_values(["-", "-"]).cells.tolist() == ["-", "-"]
+    assert read_values(["1", "2", "3 missing"]).type == "words"
+    assert read_values(["-5", ".5"]).cells.tolist() == [-5, 0.5]
+
+
+def test_the_documentation_lists_all_words_for_missing_values():
+    page = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8").lower()
+    assert all(f"`{word}`" in page for word in (MISSING | PLACEHOLDERS) - {""})

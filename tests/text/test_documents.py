@@ -140,6 +140,7 @@ def test_folder_with_invalid_files_is_clustered_completely(tmp_path):
 
 def test_documents_are_accepted_in_pipelines():
     documents = Documents(TEXTS * 5, [str(i) for i in range(20)])
+    assert len(documents) == 20
     pipeline = make_pipeline(DocumentVectorizer(), LPIClustering(2, random_state=0))
     labels = clone(pipeline).fit_predict(documents)
     assert labels.shape == (20,)

@@ -27,6 +27,7 @@ from ..graph.recipes import default_recipe
 from ..graph.weights import weigh_graph
 from ..io import Input, read_blocks
 from ..io.formats import file_format
+from ..io.read import check_source
 from ..manifold import ManifoldClustering, NClustersChoice, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
@@ -117,6 +118,7 @@ def cluster(
     choose(EFFORTS, effort, option="effort")
     numbers = fitting.parse_levels(levels, method)
     folder = out or Path("out") / results.source_name(source)
+    check_source(source)
     results.check_folder(folder, source, force=force, append=append)
     options: dict[str, Any] = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
     if memory or workdir or scheduler:
@@ -153,7 +155,7 @@ def cluster(
         settings |= {"skipped": list(data.skipped)} if data.skipped else {}
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
         fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
-        about = {name: getattr(reading, name) for name in ("id", "text", "size")}
+        about = {name: reading.keywords()[name] for name in ("id", "text", "size", "missing")}
         notes = _notes(data, fitted, source=results.relative_source(folder, source), append=append, **about)
         with results.atomic_folder(folder) as draft:
             rows = (data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names, data.id_name or "id")
@@ -426,8 +428,9 @@ def cluster_blocks(
         )
         model = Pipeline([*data.steps, ("cluster", clusterer)])
         results.write_files(draft, model, {"source": results.relative_source(folder, source), "kind": "array"}, summary)
+    k = len(sizes)
     clusters = [
-        {"label": label, "size": int(size), "share": size / n_rows, "confidence": float(confidence)}
+        {"label": label, "size": int(size), "share": size / n_rows, "confidence": float(confidence) if k > 1 else None}
         for label, (size, confidence) in enumerate(zip(sizes, confidences))
     ]
     files = (LABELS_FOLDER, results.MODEL_FILE, results.SUMMARY_FILE, results.PAGE_FILE)
@@ -439,7 +442,7 @@ def cluster_blocks(
         "seconds": round(seconds, 3),
         "files": {name: str(folder / name) for name in files},
     }
-    title = f"{n_rows} rows in {len(clusters)} clusters, in {seconds:.1f} s"
+    title = f"{n_rows} rows in {'1 cluster' if k == 1 else f'{k} clusters'}, in {seconds:.1f} s"
     text = [*_show_evidence(clusterer.evidence_, verbose=verbose), *_table_of_clusters(title, clusters, LABELS_FOLDER)]
     output.result(result, *text, f"the report shows {sample}", f"written to {folder}: {', '.join(files)}")
 
@@ -450,7 +453,7 @@ def cluster_blocks(
 def compare(
     *,
     source: Source,
-    k: Clusters,
+    k: Clusters = "auto",
     methods: Annotated[
         str,
         typer.Option(
@@ -503,7 +506,11 @@ def compare(
     output.result(
         {"rows": data.n_rows, "skipped": list(data.skipped), "methods": rows, "evidence": jsonable(evidence)},
         *_show_evidence(evidence),
-        make_table(f"{data.n_rows} rows", *(COLUMN_TITLES.get(name, name) for name in shown), rows=cells),
+        make_table(
+            f"{data.n_rows} rows",
+            *((COLUMN_TITLES | fitting.SCORE_TITLES).get(name, name) for name in shown),
+            rows=cells,
+        ),
         *(f"{row['method']} failed: {row['failed']}" for row in rows if "failed" in row),
         *([] if out is None else [f"written to {out}"]),
     )

@@ -53,6 +53,8 @@ SCALES_FOR_SPARSE = ("unit", "none")  # those that keep zeros
 # The columns of a mixed table have the same variance already.
 DEFAULT_SCALE = {"table": "standard", "mixed": "none", "array": "none", "images": "unit", "texts": "none"}
 
+SCORE_TITLES = {"NMI": "NMI (max)"}  # divided by the larger entropy, where scikit-learn takes the mean
+
 GRAPH_METHODS = ("auto", "spectral", "nle")  # those that take a graph instead of rows
 
 
@@ -362,4 +364,5 @@ def label_scores(data: Input, labels: np.ndarray) -> dict[str, float]:
 
 def format_agreement(scores: dict[str, float]) -> str:
     """Return a line with the scores of clusters against known labels."""
-    return f"agreement with the known labels: {', '.join(f'{name} {value:.3f}' for name, value in scores.items())}"
+    listed = ", ".join(f"{SCORE_TITLES.get(name, name)} {value:.3f}" for name, value in scores.items())
+    return f"agreement with the known labels: {listed}"

@@ -54,7 +54,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback instead o
 
 
 def parse_columns(values: Sequence[str] | None) -> list[str]:
-    """Return the names of columns, which are separated by commas or given one by one.
+    """Return names or words that are separated by commas or given one by one.
 
     Examples
     --------
@@ -99,7 +99,9 @@ class Reading:
     id: Id = None
     text: Text = None
     drop: Drop = None
-    as_category: Annotated[Columns, typer.Option(metavar="COLS", help="Columns of numbers that are codes.")] = None
+    as_category: Annotated[
+        Columns, typer.Option(metavar="COLS", help="Columns of codes, or words as they are written.")
+    ] = None
     as_number: Annotated[Columns, typer.Option(metavar="COLS", help="Columns that are numbers, such as an id.")] = None
     as_text: Annotated[Columns, typer.Option(metavar="COLS", help="Columns of free text, compared by their words.")] = (
         None
@@ -107,6 +109,9 @@ class Reading:
     weight: Annotated[
         Columns,
         typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
+    ] = None
+    missing: Annotated[
+        Columns, typer.Option(metavar="WORDS", help="Further words for missing values, such as 'tbd,-999'.")
     ] = None
     row_weight: Annotated[
         str | None, typer.Option(metavar="COL", help="Column of weights: a row of weight 3 counts as three rows.")
@@ -120,7 +125,8 @@ class Reading:
 
     def keywords(self) -> dict[str, Any]:
         """Return the keyword arguments of :func:`fiedler.io.read_input`."""
-        columns = {name: parse_columns(getattr(self, name)) for name in ("drop", "as_category", "as_number", "as_text")}
+        lists = ("drop", "as_category", "as_number", "as_text", "missing")
+        columns = {name: parse_columns(getattr(self, name)) for name in lists}
         return {**asdict(self), **columns, "weight": parse_weights(self.weight)}
 
 

@@ -130,7 +130,9 @@ def _reading_options(
         finds_columns = isinstance(fitted, Pipeline) and isinstance(fitted[0], TableEncoder | TableCompleter)
         is_new = not text and finds_columns
         features = [] if text or is_new else notes.get("feature_names") or []
-        return {"text": text, "features": features, "is_new": is_new, "names": notes.get("id_name"), "size": size}
+        names, missing = notes.get("id_name"), notes.get("missing") or ()
+        options = {"text": text, "features": features, "is_new": is_new, "names": names}
+        return {**options, "size": size, "missing": missing}
     if Path(source).suffix.lower() == H5AD:
         return {"text": text, "size": size, "use_rep": notes.get("representation"), "allow_graph": False}
     if not (Path(source).is_dir() or is_image(Path(source))):
@@ -271,7 +273,7 @@ def join_classes(
     if column is None or data.table is None or column not in data.table.columns:
         named = "" if column is None else f" {column!r}"
         return None, f"the new rows have no column{named} of classes"
-    codes, names = encode_labels(data.table.columns[column])
+    codes, names = encode_labels(data.table.present(column))
     if (codes < 0).any():
         return None, f"{int((codes < 0).sum())} new row(s) have no class in column {column!r}"
     old = [known["classes"][code] for code in known["codes"]]

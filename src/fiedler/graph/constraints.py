@@ -26,7 +26,7 @@ from ..core.arrays import Array, asarray_like, to_numpy
 from ..core.sparse import csr_parts, filter_entries, from_scipy_like, to_scipy, with_data
 from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, shown
 from .affinity import AffinityGraph
-from .labels import check_node_labels, known_labels
+from .labels import check_node_labels, known_labels, mark_unknown
 
 MAX_ENUMERATED_PAIRS = 10_000_000  # pairs that are written out one by one: 160 MB
 MAX_CONFLICTS_SHOWN = 5  # conflicts listed in an error
@@ -130,7 +130,7 @@ class PairwiseConstraints:
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            Class labels, with the number -1 for unknown.
+            Class labels, with the number -1, None or NaN for unknown.
         rate : float, optional
             The fraction of the labelled rows to use, drawn class by class, at least one of each [learned_laplacian,
             section IV]; by default all.
@@ -142,7 +142,8 @@ class PairwiseConstraints:
         strength, hard
             As in the class.
         """
-        n = len(check_labels(y, "y"))
+        y = check_labels(mark_unknown(y), "y")
+        n = len(y)
         known, labels = known_labels(y, n)
         rows, rng = np.flatnonzero(known), check_seed(random_state)
         if rate is not None:

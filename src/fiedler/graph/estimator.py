@@ -77,8 +77,8 @@ class GraphEstimatorMixin(ProgressMixin):
             self.n_features_in_ = X.n_nodes
         elif not validated:
             X = check_data(X, estimator=self, min_samples=2)
-        recipe = self._recipe()
-        graph, fitted_recipe = build_affinity(recipe, X, self._labels_for(recipe, y), constraints)
+        recipe, n = self._recipe(), X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]  # type: ignore[union-attr]
+        graph, fitted_recipe = build_affinity(recipe, X, self._labels_for(recipe, y, n), constraints)
         self._keep_rows(None if graph is X or is_precomputed(recipe) else X, fitted_recipe)
         if constraints is not None and (graph is X or not learns_from_constraints(recipe)):
             graph = add_constraints(graph, constraints)
@@ -96,7 +96,7 @@ class GraphEstimatorMixin(ProgressMixin):
             problem = f"{type(self).__name__} maps the rows of X, but X is a graph or an affinity matrix"
             raise InputError(problem, "fit on data, and pass the graph as graph=", code="rows_required", parameter="X")
 
-    def _labels_for(self, recipe: Any, y: LabelsLike | None) -> LabelsLike | None:
+    def _labels_for(self, recipe: Any, y: LabelsLike | None, n: int) -> LabelsLike | None:
         """Return what a recipe may use of ``y``: a clusterer's recipe learns from partial labels only.
 
         Searches and pipelines pass true labels to every estimator, and a clusterer must not use them.
@@ -104,7 +104,7 @@ class GraphEstimatorMixin(ProgressMixin):
         if y is None or not (is_clusterer(self) and learns_from_constraints(recipe)):
             return y
         y = as_column(y)
-        known, _ = known_labels(y, len(y))  # type: ignore[arg-type]
+        known, _ = known_labels(y, n)
         return None if known.all() else y
 
     def _check_new_points(self, X: MatrixLike) -> Array:

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
-from .._validation import check_data, check_labels, check_nonnegative, is_foreign
+from .._validation import as_array, check_data, check_labels, check_nonnegative, is_foreign
 from ..core.arrays import Array, asarray_like, to_numpy
 from ..core.sparse import Sparse, csr_parts, filter_entries, from_scipy_like, row_indices, to_scipy
 from ..errors import InputError, shown
@@ -26,6 +26,7 @@ from .kernels import MAX_FULL_NODES
 from .recipes import as_affinity, link_new_points
 
 UNKNOWN = -1  # the label of a row whose class is not known
+MISSING = {"None", "nan", "NaN", "<NA>", "NaT"}  # how labels that are missing print
 MAX_LABEL = 2**53  # above, floats are not all of the whole numbers
 
 
@@ -66,7 +67,7 @@ class LabelGraph(BaseEstimator):
         X : array or CSR matrix of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,)
-            Their classes, -1 if unknown.
+            Their classes, -1, NaN or None if unknown.
         """
         return self._build(check_data(X, min_samples=2), y)
 
@@ -129,15 +130,32 @@ def check_node_labels(labels: LabelsLike, n_nodes: int) -> np.ndarray:
     return check_labels(to_numpy(labels) if is_foreign(labels) else labels, n_samples=n_nodes)
 
 
+def mark_unknown(y: LabelsLike) -> Any:
+    """Return labels with the number -1 where they are missing: NaN, None, or pandas' NA.
+
+    Examples
+    --------
+    >>> mark_unknown([0, None, 1]), mark_unknown(np.array([np.nan, 2.0]))
+    (array([ 0, -1,  1]), array([-1.,  2.]))
+    """
+    labels = as_array(y, object if isinstance(y, list | tuple) else None)  # else NaN among names becomes a name
+    if labels is None or labels.dtype.kind not in "fO":
+        return y if labels is None else labels
+    if labels.dtype.kind == "f":
+        return np.where(np.isnan(labels), UNKNOWN, labels)
+    is_missing = [not isinstance(label, str) and str(label) in MISSING for label in labels.ravel()]
+    marked = np.where(np.reshape(is_missing, labels.shape), UNKNOWN, labels)
+    if all(isinstance(label, numbers.Real) and not isinstance(label, bool) for label in marked.ravel()):
+        return np.array(marked.tolist())
+    return marked if any(is_missing) else y
+
+
 def known_labels(y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which rows have a label other than the number -1, and their labels, as numbers or as strings."""
-    labels = check_labels(y, "y", n_samples=n)
+    """Return which rows have a label, neither the number -1 nor missing, and the labels, as numbers or as strings."""
+    labels = check_labels(mark_unknown(y), "y", n_samples=n)
     if labels.dtype.kind in "iufb":
         known = labels != UNKNOWN
         return known, labels[known]
-    if any(label is None or label != label for label in labels):  # None, or a NaN among names
-        problem = "y contains missing labels"
-        raise InputError(problem, "use the number -1 for a row of unknown class", code="missing_labels", parameter="y")
     is_number = [isinstance(label, numbers.Real) for label in labels]
     known = np.array([str(y) != str(UNKNOWN) and not (real and y == UNKNOWN) for y, real in zip(labels, is_number)])
     return known, np.array([str(label) for label in labels[known]])
@@ -154,28 +172,31 @@ def check_classes(labels: np.ndarray) -> None:
 def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> np.ndarray | None:
     """Return the labels in ``y`` that a clusterer may use: 0, 1, ... (below ``k``) for some rows, -1 for the others.
 
-    None if ``y`` has no -1, or is no whole numbers: pipelines and searches pass true labels and targets to every
-    estimator, and a clusterer must not use them.
+    None if every row has a label, or labels are measurements: pipelines and searches pass true labels and targets to
+    every estimator, and a clusterer must not use them.
     """
     if y is None:
         return None
     try:
-        host = to_numpy(y)
+        host = to_numpy(mark_unknown(y))
     except (ValueError, TypeError):  # a ragged list, or a sparse tensor
         raise InputError(f"y must have one label per row; got {shown(y)}", code="wrong_shape", parameter="y") from None
-    labels = as_column(host)
-    if labels.ndim != 1 or labels.dtype.kind not in "iuf" or (labels != UNKNOWN).all():
+    known, classes = known_labels(as_column(host), n)
+    if known.all() or not known.any():
         return None
-    if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
+    if classes.dtype.kind not in "iuf":
+        problem = f"y has the class {shown(str(classes[0]))} for a row, and others are unknown"
+        hint = "number the classes from 0 on, as clusters are, and use -1 for unknown"
+        raise InputError(problem, hint, code="labels_are_not_numbers", parameter="y")
+    if classes.dtype.kind == "f" and (classes != np.round(classes)).any():
         return None
-    if len(labels) != n or labels.min() < UNKNOWN or labels.max() >= (MAX_LABEL if k is None else k):
+    if classes.min() < 0 or classes.max() >= (MAX_LABEL if k is None else k):
         allowed = "from 0 to 2**53 - 1" if k is None else f"from 0 to {k - 1}"
-        problem = (
-            f"y must contain {n} labels, {allowed}, or -1 for unknown; got {len(labels)} from {labels.min()} to "
-            f"{labels.max()}"
-        )
+        problem = f"y must contain {n} labels, {allowed}, or -1 for unknown; got {classes.min()} to {classes.max()}"
         raise InputError(problem, code="invalid_partial_labels", parameter="y", n_samples=n)
-    return labels.astype(np.int64) if (labels >= 0).any() else None
+    labels = np.full(n, UNKNOWN)
+    labels[known] = classes
+    return labels
 
 
 def spread_over_groups(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:

@@ -53,6 +53,7 @@ def read_input(
     as_number: Sequence[str] = (),
     as_text: Sequence[str] = (),
     weight: Mapping[str, float] | None = None,
+    missing: Sequence[str] | str = (),
     is_new: bool = False,
     names: str | None = None,
     row_weight: str | None = None,
@@ -86,6 +87,8 @@ def read_input(
         Columns of numbers to use, in this order; by default all columns without another role, of any kind.
     as_category, as_number, as_text, weight
         As in :class:`fiedler.table.TableEncoder`.
+    missing : str or sequence of str
+        Further words for missing values in tables, as whole cells, whatever the case of their letters.
     is_new : bool
         Whether these are new rows for a model, which decides how columns are used.
     names : str, optional
@@ -125,11 +128,11 @@ def read_input(
         raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
     requests = Requests((), tuple(as_category), tuple(as_number), tuple(as_text), dict(weight or {}))
     roles = Roles(labels, id, text, tuple(drop), tuple(features), requests, is_new, names, row_weight)
+    roles = roles._replace(missing=(missing,) if isinstance(missing, str) else tuple(missing))
     path = Path(source)
+    check_source(source)
     images = ImageOptions(size, None if image_shape is None else tuple(image_shape), skip_broken)
     is_stdin = str(source) == "-"
-    if not is_stdin and not path.exists():
-        _check_is_dataset(str(source))
     if is_stdin or path.suffix.lower() != H5AD:
         _refuse_options(path.name, use_rep=use_rep)
     if path.is_dir() and not is_stdin:
@@ -198,9 +201,10 @@ def _refuse_options(name: str, **options: Any) -> None:
             raise InputError(problem, hint, code="option_of_other_input", **about)
 
 
-def _check_is_dataset(name: str) -> None:
-    """Raise an error if there is no data set of this name."""
-    if name not in list_datasets():
+def check_source(source: str | os.PathLike[str]) -> None:
+    """Raise an error if an input is neither standard input nor an existing file, folder or data set."""
+    name = str(source)
+    if name != "-" and not Path(source).exists() and name not in list_datasets():
         suggestion = did_you_mean(name, list_datasets())
         problem = f"there is no file, folder or data set {name!r}{suggestion}"
         hint = "check the path; fiedler.datasets.list_datasets() lists the data sets"

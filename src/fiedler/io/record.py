@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import FiedlerError, FileFormatError, InputError, not_enough_memory_to_read
 from ..table import TableEncoder
 from ..table.columns import Column, Requests, plan_columns, recognise_columns
-from ..table.values import is_missing, to_word
+from ..table.values import Words, is_missing, to_word
 from ..text.documents import check_documents
 
 MAX_SHOWN = 40  # characters of a cell quoted in a message
@@ -30,6 +30,22 @@ class Table(NamedTuple):
     columns: dict[str, Any]
     numbers: list[int]
     unit: Literal["line", "row"]
+    missing: frozenset[str] = frozenset()  # further words for missing values, in lower case
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        """The columns with None for the further words for missing values."""
+        return {name: self.present(name) for name in self.columns}
+
+    def present(self, name: str) -> Any:
+        """Return a column with None for the further words for missing values."""
+        cells = self.columns[name]
+        is_other = isinstance(cells, np.ndarray) and (cells.dtype.kind not in "iufO" or cells.ndim > 1)
+        if is_other or not self.missing:
+            return cells
+        listed = cells.tolist() if isinstance(cells, np.ndarray) else cells
+        present = [None if to_word(cell).lower() in self.missing else cell for cell in listed]
+        return type(cells)(present) if isinstance(cells, Words) else present
 
     @property
     def locations(self) -> list[str]:
@@ -107,7 +123,7 @@ class Input(NamedTuple):
         if self.table is None:
             return None
         others = (self.id_name, self.label_name)
-        return {name: cells for name, cells in self.table.columns.items() if name not in others}
+        return {name: cells for name, cells in self.table.cells.items() if name not in others}
 
     def read_columns(self, requests: Requests) -> list[Column]:
         """Return what `columns` contain; those of the plan are not read again."""
@@ -135,6 +151,7 @@ class Roles(NamedTuple):
     is_new: bool = False  # whether the rows are new ones for a model, which decides how columns are used
     names: str | None = None  # a column of row names that need not exist
     row_weight: str | None = None
+    missing: tuple[str, ...] = ()
 
     def encoder(self) -> TableEncoder:
         """Return the encoder of a mixed table."""
@@ -211,17 +228,19 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
     """Return the rows of a table, or its texts where a column of them is named, with row names and labels."""
     if roles.id is None and roles.names in table.columns:
         roles = roles._replace(id=roles.names)
+    table = table._replace(missing=frozenset(to_word(word).lower() for word in roles.missing))
     _check_roles(table, roles, file)
     if not table.numbers:
         under_header = " below its header" if table.columns else ""
         raise FileFormatError(f"{file!r} contains no rows{under_header}", "add some", code="no_rows", file=file)
-    row_names = number_rows(len(table.numbers)) if roles.id is None else _as_text(table.columns[roles.id])
+    columns = table.cells
+    row_names = number_rows(len(table.numbers)) if roles.id is None else _as_text(columns[roles.id])
     weights = None if roles.row_weight is None else _weights(table, roles.row_weight, file)
     about: dict[str, Any] = {"id_name": roles.id, "label_name": roles.labels, "table": table, "weights": weights}
     if roles.labels is not None:
-        about |= known_classes(table.columns[roles.labels], f"{file!r}, column {roles.labels!r}", file, roles.labels)
+        about |= known_classes(columns[roles.labels], f"{file!r}, column {roles.labels!r}", file, roles.labels)
     if roles.text is not None:
-        texts = check_documents(_as_text(table.columns[roles.text])).texts
+        texts = check_documents(_as_text(columns[roles.text])).texts
         return Input("texts", texts, row_names, [roles.text], **about)
     if roles.features:
         X = np.stack([_numbers(table, name, file) for name in roles.features], axis=1)
@@ -232,7 +251,7 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
 def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
     """Return columns of any kind, to be encoded; as an array if they are complete columns of numbers."""
     others = {roles.labels, roles.id, roles.row_weight, *roles.drop}
-    cells = {name: column for name, column in table.columns.items() if name not in others}
+    cells = {name: column for name, column in table.cells.items() if name not in others}
     if not cells:
         problem = f"{file!r} has no column left as a feature"
         raise InputError(problem, "drop fewer columns", code="no_features", file=file)
@@ -295,7 +314,7 @@ def _weights(table: Table, column: str, file: str) -> np.ndarray:
 
 def _numbers(table: Table, column: str, file: str) -> np.ndarray:
     """Return a column as floats; the error names the location of the first cell that is not a finite number."""
-    cells = table.columns[column]
+    cells = table.present(column)
     if any(isinstance(cell, list | dict) for cell in cells[:1]):
         problem = f"{file!r}, column {column!r} contains lists"
         hint = "save them as an NPY file, or leave the column out with drop"

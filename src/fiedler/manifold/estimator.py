@@ -33,6 +33,7 @@ from .._validation import (
     check_rows_differ,
     check_seed,
     choose,
+    suggest_parameters,
 )
 from ..core.arrays import (
     asarray_like,
@@ -131,6 +132,7 @@ class _Request(NamedTuple):
     outlier_share: float  # of the rows, which get no cluster
 
 
+@suggest_parameters
 def cluster(
     X: MatrixLike | AffinityGraph,
     n_clusters: int | Literal["auto"] = "auto",
@@ -338,9 +340,9 @@ class ManifoldClustering(
             The rows; the matrix if ``graph='precomputed'``. A data frame with columns that are not numbers, or with
             missing values, is encoded first.
         y : array of shape (n,), optional
-            Clusters 0..n_clusters-1 of some rows, -1 where unknown; labelled rows keep their cluster. Ignored if it
-            contains no -1, as every clusterer ignores the true labels that pipelines and searches pass (but a recipe
-            made from labels, such as LabelGraph, uses them).
+            Clusters 0..n_clusters-1 of some rows, -1, NaN or None where unknown; labelled rows keep their cluster.
+            Ignored if all are known, as every clusterer ignores the true labels that pipelines and searches pass (but a
+            recipe made from labels, such as LabelGraph, uses them).
         sample_weight : array of shape (n,), optional
             Positive weights: a row of weight 3 stands for three equal rows. Only their ratios matter. With
             ``graph='auto'`` and without labels and pairs, equal rows are clustered as one row with the sum of their

@@ -312,11 +312,14 @@ def entries_of(profiles: Profiles, X: Any) -> Any:
     cells = table_cells(X)
     values = {name: _read(cells[name], kind) for name, kind in zip(profiles.columns, profiles.kinds) if name in cells}
     entries = np.full((n_rows_of(cells), len(profiles.columns)), np.nan)
+    exact = set(zip(profiles.columns, profiles.levels))  # other words may differ from these in capitals
     for i, (name, level) in enumerate(zip(profiles.columns, profiles.levels)):
         if name in values and level is None:
             entries[:, i] = values[name]
-        elif name in values:
-            entries[:, i] = [np.nan if word is None else word == level for word in values[name]]
+        elif name in values and level is not None:
+            joined = [word if word is None or (name, word) in exact else word.casefold() for word in values[name]]
+            spellings = {level} if (name, level.casefold()) in exact else {level, level.casefold()}
+            entries[:, i] = [np.nan if word is None else word in spellings for word in joined]
     return entries
 
 

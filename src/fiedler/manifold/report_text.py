@@ -45,6 +45,9 @@ def format_report(
     """Write the whole report."""
     memberships, labels = to_numpy(memberships), to_numpy(labels)
     numbers, n_rows = (np.arange(len(labels)), len(labels)) if sample is None else sample
+    if memberships.shape[1] == 1:  # nothing to choose from, and no row is uncertain
+        n_outliers = int((labels < 0).sum())
+        return f"One cluster of all {n_rows:,} rows{f', but for {n_outliers:,} outliers' if n_outliers else ''}."
     if n_compared is None or row_agreement is None:
         sections = [
             _choice_by_scores(candidates, chosen, no_mixture_reason, n_rows - n_added),
@@ -66,11 +69,10 @@ def format_report(
 
 
 def _head(chosen: Candidate, n_rows: int, n_candidates: int) -> str:
-    noun = "cluster" if chosen.n_clusters == 1 else "clusters"
     detail = f" ({chosen.detail})" if chosen.detail else ""
     place = chosen.view if chosen.view != ROWS else chosen.graph
     return (
-        f"{chosen.n_clusters} {noun} of {n_rows:,} rows: {chosen.family}{detail} on {place}, chosen from "
+        f"{chosen.n_clusters} clusters of {n_rows:,} rows: {chosen.family}{detail} on {place}, chosen from "
         f"{n_candidates} partitions."
     )
 
@@ -181,8 +183,6 @@ def _uncertain_rows(memberships: np.ndarray, n_uncertain: int, numbers: np.ndarr
     confidence = memberships.max(axis=1)
     count = int((confidence <= UNCERTAIN_BELOW).sum())
     summary = f"Uncertain: {count:,} rows ({count / len(confidence):.1%}) have no membership above {UNCERTAIN_BELOW:g}."
-    if memberships.shape[1] == 1:
-        return summary
     margins = np.partition(memberships, -2, axis=1)[:, -2:] @ [-1.0, 1.0]
     rows = np.argsort(margins, kind="stable")[:n_uncertain]
     best_two = np.argsort(-memberships[rows], axis=1, kind="stable")[:, :2]

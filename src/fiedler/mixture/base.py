@@ -239,8 +239,8 @@ class BaseMixture(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         X : array or CSR matrix of shape (n, d)
             The rows to cluster. Sparse rows need ``pca``.
         y : array of shape (n,), optional
-            Known clusters 0..n_clusters-1 of some rows, -1 where unknown; known rows keep theirs. Ignored if it
-            contains no -1, as every clusterer ignores the labels that pipelines and searches pass along.
+            Known clusters 0..n_clusters-1 of some rows, -1, NaN or None where unknown; known rows keep theirs. Ignored
+            if all are known, as every clusterer ignores the labels that pipelines and searches pass along.
         sample_weight : array of shape (n,), optional
             Non-negative weights of the rows.
         constraints : PairwiseConstraints, optional
@@ -324,7 +324,7 @@ class BaseMixture(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         recipe = self._recipe()
         if not self._needs_graph and not (isinstance(self.init, str) and self.init in GRAPH_STARTS):
             return None
-        graph = as_affinity(recipe, X, self._labels_for(recipe, y), pairs, validated=True)
+        graph = as_affinity(recipe, X, self._labels_for(recipe, y, X.shape[0]), pairs, validated=True)
         if graph.has_negative_weights:
             problem = "memberships are smoothed over non-negative weights, but the graph has negative ones"
             raise InputError(problem, "use a graph without repulsion", code="negative_weights", parameter="graph")

@@ -35,7 +35,7 @@ from ..core.fitting import is_dask_array
 from ..core.parallel import MAX_NODE_BYTES, MAX_NODES
 from ..errors import InputError, StorageError
 from ..graph.community import MultilevelSearch, search_hierarchy
-from ..graph.labels import UNKNOWN
+from ..graph.labels import UNKNOWN, mark_unknown
 from ..graph.recipes import self_tuned
 from ..manifold.candidates import (
     MAX_SEARCHES,
@@ -90,7 +90,7 @@ def _check_options(model: ManifoldClustering, y: Any, sample_weight: Any, constr
     choose(EFFORTS, model.effort, option="effort")
     check_n_jobs(model.n_jobs)
     model._check_max_clusters()
-    has_labels = y is not None and (is_dask_array(y) or UNKNOWN in np.asarray(y))
+    has_labels = y is not None and (is_dask_array(y) or UNKNOWN in mark_unknown(y))
     unsupported = {
         "sample_weight": sample_weight is not None,
         "constraints": constraints is not None,

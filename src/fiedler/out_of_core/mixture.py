@@ -34,7 +34,7 @@ from ..core.pca import Projection, check_n_components
 from ..core.sparse import row_indices
 from ..errors import InputError
 from ..graph.community import RESOLUTION, communities
-from ..graph.labels import UNKNOWN, check_partial_labels
+from ..graph.labels import UNKNOWN, check_partial_labels, mark_unknown
 from ..mixture.base import BaseMixture, memberships_from_array
 from ..mixture.covariance import Gaussians, gaussians, keeps_digits
 from ..mixture.em import EMResult, EMState, Hooks, MixtureProblem, Step, median_margin, objective_converged
@@ -195,7 +195,7 @@ def _fit_gaussian_mixture(
         rng.randint(2**31 - 1)  # as in memory, where it is the seed of the principal components
     seeds = rng.randint(2**31 - 1, size=model.n_init)
     if y is not None and not is_dask_array(y):  # labels that are all known are ignored, as every clusterer does
-        y = np.asarray(y)
+        y = mark_unknown(y)
         y = y if y.ndim == 1 and y.dtype.kind in "iuf" and (y == UNKNOWN).any() else None
     given = {LABELS: y, WEIGHTS: sample_weight, INIT: None if isinstance(model.init, str) else model.init}
     known_seeds = None if model.random_state is None else [int(seed) for seed in seeds]
@@ -358,7 +358,7 @@ def check_weights(values: np.ndarray) -> np.ndarray:
 
 def check_labels(values: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return the known clusters of the rows of a block, of which all or none may be known."""
-    labels = check_partial_labels(np.append(values, UNKNOWN), len(values) + 1, n_clusters)
+    labels = check_partial_labels(np.append(mark_unknown(values), UNKNOWN), len(values) + 1, n_clusters)
     return np.full(len(values), UNKNOWN) if labels is None else np.asarray(labels)[:-1]
 
 
@@ -369,7 +369,7 @@ def _fit_lapgmm(model: LapGMM, X: Any, y: Any, sample_weight: Any, constraints: 
     """Fit LapGMM; return the run of EM, and the number of clusters that have rows."""
     is_named = isinstance(model.init, str)
     unsupported = (
-        ("y", y is not None and (is_dask_array(y) or UNKNOWN in np.asarray(y)), "leave it out"),
+        ("y", y is not None and (is_dask_array(y) or UNKNOWN in mark_unknown(y)), "leave it out"),
         ("sample_weight", sample_weight is not None, "leave it out"),
         ("constraints", constraints is not None, "leave them out"),
         ("solver", model.solver != "variational", "use solver='variational'"),

@@ -27,7 +27,7 @@ import numpy as np
 from ..core.arrays import Array, normalize_row_sums, one_hot, positive_part
 from ..core.fitting import stage
 from ..errors import InputError, warn
-from ..graph.labels import UNKNOWN
+from ..graph.labels import UNKNOWN, mark_unknown
 from ..graph.voronoi import nearest_centers
 from ..manifold.memberships import WALKS
 from ..supervision.llgc import LLGC, check_any_label
@@ -231,10 +231,11 @@ def _decode(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def check_labels(values: np.ndarray) -> np.ndarray:
     """Return the labels of the rows of a block, numbers or strings."""
+    values = mark_unknown(values)
     if values.dtype == object:
         values = np.asarray(values.tolist())
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise InputError("y contains NaN or infinity", "use -1 for unknown classes", code="not_finite", parameter="y")
+        raise InputError("y contains infinity", "use -1 for unknown classes", code="not_finite", parameter="y")
     if values.ndim == 1 and values.dtype.kind in "biufUS":
         return values
     raise InputError("y must have one class for each row, a number or a string", code="wrong_shape", parameter="y")

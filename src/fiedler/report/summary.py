@@ -1,6 +1,6 @@
 """A fitted clustering as one dictionary of plain data: everything that its report shows, in a form that JSON can store.
 
-- The *confidence* of a row is its largest membership; a model without memberships has no confidence.
+- The *confidence* of a row is its largest membership; a model without memberships, or of one cluster, has none.
 - A row is *uncertain* if its confidence is at most `fiedler.manifold.report_text.UNCERTAIN_BELOW`.
 - *Typical* rows of a cluster are its most confident ones and, among equals (to two digits), those closest to the mean
   of the cluster; without memberships, those closest to the mean.
@@ -67,7 +67,7 @@ FITTED_FACTS = {
     "inertia_": "inertia",
     "n_connected_components_": "components of the graph",
 }
-SCORE_NAMES = {"AC": "accuracy", "NMI": "NMI", "ARI": "adjusted Rand index"}
+SCORE_NAMES = {"AC": "accuracy", "NMI": "NMI (max)", "ARI": "adjusted Rand index"}
 
 
 def summarize(
@@ -168,6 +168,7 @@ def summarize(
     labels, Q = _labels(model, n), getattr(model, "memberships_", None)
     Q = None if Q is None else np.nan_to_num(to_numpy(Q).astype(np.float64)).reshape(n, -1)
     k = int(max(labels.max() + 1, 0 if Q is None else Q.shape[1], 0 if names is None else len(names)))
+    Q = None if k == 1 else Q  # whose memberships are all 1
     texts, ids = _check_length(texts, "texts", n), _check_length(ids, "ids", n)
     pixels = None if images is None else cards.shrink_images(images, n)
     clusters = cards.cluster_cards(rows, labels, Q, k, CARD_ROWS if pixels is None else IMAGE_CARD_ROWS)

@@ -222,7 +222,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @fit_method
     def fit(self, X: MatrixLike | AffinityGraph, y: LabelsLike, *, constraints: ConstraintsLike = None) -> Self:
-        """Spread the labels ``y``, -1 where unknown, over the rows of ``X`` or the nodes of a graph.
+        """Spread the labels ``y``, -1, NaN or None where unknown, over the rows of ``X`` or the nodes of a graph.
 
         ``constraints`` are for a graph that learns from pairs, such as :class:`LearnedLaplacian`, which also learns
         from the labels.

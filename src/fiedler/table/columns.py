@@ -4,7 +4,7 @@
 |----------|-------------------------------------------------------------------|--------------------------------------|
 | number   | numbers that differ in size                                       | one column                           |
 | date     | dates and times                                                   | one column, in days                  |
-| category | few different words, yes and no                                   | one column for each frequent word    |
+| category | few different words, yes and no, codes such as postcodes           | one column for each frequent word    |
 | text     | sentences                                                         | the leading components of its terms  |
 | vector   | equally many numbers in every cell, such as embeddings            | as many columns                      |
 | id       | another value in every row, or in almost every one                | left out                             |
@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -24,7 +25,7 @@ import scipy.sparse as sp
 from .._validation import as_array, did_you_mean, first_few, import_optional, is_foreign
 from ..core.arrays import to_numpy
 from ..errors import InputError, InputTypeError, shown
-from .values import Values, ValueType, Words, describe_notation, read_values
+from .values import Values, ValueType, Words, describe_notation, read_values, to_objects
 
 # -------------------------------------------------------------------------------- cells of frames, dictionaries, arrays
 
@@ -136,6 +137,7 @@ def n_rows_of(cells: Mapping[str, Any]) -> int:
 
 Kind = Literal["number", "date", "category", "text", "vector", "id", "constant", "empty", "dropped"]
 
+CODE_NAME = re.compile(r"(?:^|[_\W])(?i:id|code|zip|zipcode|plz|postleitzahl|postcode|store)$|[a-z](?:I[Dd]|Code)$")
 ID_NAME = re.compile(r"(?:^|[_\W])(?i:id|ids|key|uuid|guid|index|no|nr|number)\.?$|[a-z]I[Dd]$|^(?i:unnamed)")
 MAX_DISTINCT_SHARE = 0.5  # different words per row, above which a column of words is an id
 MIN_ROWS_OF_ID = 20  # fewer rows may all differ by chance
@@ -234,13 +236,15 @@ def _plan(name: str, cells: Any, requests: Requests) -> Column:
         return Column(name, "dropped", Values("words", np.empty(0, dtype=object)), "dropped")
     is_typed = isinstance(cells, np.ndarray) and cells.dtype.kind != "O"
     expected: ValueType | None = "numbers" if name in requests.number and not is_typed else None
-    values = read_values(cells, as_words=name in requests.category or name in requests.text, expected=expected)
+    given = read_values(cells, as_words=name in requests.category or name in requests.text, expected=expected)
+    is_asked = name in {*requests.category, *requests.number, *requests.text}
+    values, notes = (given, []) if is_asked else _as_category(name, cells, given)
     if values.is_missing.all():
         return Column(name, "empty", values, "no values")
     present = values.cells[~values.is_missing]
     n_distinct = len(set(present)) if values.type == "words" else len(np.unique(present, axis=0))
     if n_distinct == 1 and name not in requests.number:
-        return Column(name, "constant", values, "all values are equal")
+        return Column(name, "constant", values, ", ".join(["all values are equal", *notes]))
     for kind in ("category", "text"):
         if name in getattr(requests, kind):
             return Column(name, kind, values, "as asked", is_requested=True)
@@ -250,7 +254,50 @@ def _plan(name: str, cells: Any, requests: Requests) -> Column:
             raise InputError(problem, "leave that out", code="not_numbers", column=name)
         return Column(name, "number", values, "as asked", is_requested=True)
     kind, reason = _recognise(name, values, present, n_distinct)
-    return Column(name, kind, values, reason)
+    if kind != "category":
+        return Column(name, kind, given, reason)
+    return Column(name, kind, values, ", ".join([reason, *notes]))
+
+
+def _as_category(name: str, cells: Any, values: Values) -> tuple[Values, list[str]]:
+    """Return the values of a column if it is a category, and what is changed: codes are words, spellings are joined."""
+    if _has_codes(name, values):
+        words = read_values(cells, as_words=True).cells
+        present = [None if word in values.placeholders else word for word in words]
+        return Values("words", to_objects(present)), ["codes, by the name"]
+    if values.type == "words" and not isinstance(cells, Words):
+        return _join_spellings(values)
+    return values, []
+
+
+def _has_codes(name: str, values: Values) -> bool:
+    """Whether whole numbers are codes, such as postcodes: by the name of their column, if some occur more than once."""
+    if values.type != "numbers" or not values.is_plain or not CODE_NAME.search(name):
+        return False
+    present = values.cells[~values.is_missing]
+    if (present < 0).any() or (present != np.round(present)).any():
+        return False
+    n_distinct, n_present = len(np.unique(present)), len(present)
+    is_id = ID_NAME.search(name) is not None and n_distinct >= MIN_LEVELS_OF_ID
+    return not is_id and (n_distinct < n_present or n_present >= MIN_ROWS_OF_ID)
+
+
+def _join_spellings(values: Values) -> tuple[Values, list[str]]:
+    """Join the words of a category that differ in capitals only into the most frequent one; also say which."""
+    counts = Counter(word for word in values.cells if word is not None)
+    spelling: dict[str, str] = {}
+    for word in sorted(counts, key=lambda word: (-counts[word], word)):
+        spelling.setdefault(word.casefold(), word)
+    joined = {word: spelling[word.casefold()] for word in sorted(counts) if spelling[word.casefold()] != word}
+    if not joined:
+        return values, []
+    cells = to_objects([joined.get(word, word) for word in values.cells])
+    return values._replace(cells=cells), [describe_spellings(joined)]
+
+
+def describe_spellings(joined: Mapping[str, str]) -> str:
+    """Say which words of a category are taken for which others."""
+    return first_few([f"{word!r} is taken for {other!r}" for word, other in joined.items()])
 
 
 def _recognise(name: str, values: Values, present: np.ndarray, n_distinct: int) -> tuple[Kind, str]:
@@ -292,6 +339,8 @@ def format_plan(columns: Sequence[Column]) -> str:
     for column in columns:
         n_missing = int(column.values.is_missing.sum()) if column.is_used else 0
         details = [column.reason, f"{n_missing} missing" if n_missing else ""]
+        if column.is_used and column.values.placeholders:
+            details[-1] += f" ({', '.join(map(repr, column.values.placeholders))} among them)"
         use = column.kind if column.is_used else "left out"
         if not column.is_used and column.kind != "dropped":
             details = [f"{column.kind}: {column.reason}"]

@@ -187,7 +187,10 @@ class TableTransformer(TransformerMixin, BaseEstimator):
             problem = f"the table has none of the columns {listed}"
             raise InputError(problem, "use a table with the columns of the fit", code="wrong_columns", parameter="X")
         if lacking:
-            warn(f"the table has no column {listed}", consequence, code="missing_column", stacklevel=3, columns=lacking)
+            others = first_few([repr(name) for name in cells if name not in self._names], 10)
+            problem = f"the table has no column {listed}{f', and the model does not know {others}' if others else ''}"
+            hint = f"{consequence}; if columns have other names now, rename them" if others else consequence
+            warn(problem, hint, code="missing_column", stacklevel=3, columns=lacking)
         return cells
 
     def __sklearn_tags__(self) -> Any:

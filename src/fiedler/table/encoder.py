@@ -20,6 +20,7 @@ way.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -31,7 +32,7 @@ from .._validation import check_int, first_few
 from ..core.fitting import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, shown, warn
 from ..text import DocumentVectorizer
-from .columns import Column, Requests, format_plan, is_table, n_rows_of, plan_columns
+from .columns import Column, Requests, describe_spellings, format_plan, is_table, n_rows_of, plan_columns
 from .completion import (
     GaussianOfRows,
     TableTransformer,
@@ -40,7 +41,7 @@ from .completion import (
     read_like_fit,
     sample_rows,
 )
-from .values import Values, read_values, standardize
+from .values import Values, read_values, standardize, to_objects
 
 OTHER = "(other)"
 CATEGORY_SCALE = 0.5  # c
@@ -72,7 +73,8 @@ class ColumnEncoding(NamedTuple):
     def read(self, cells: Any) -> Values:
         """Read the cells of a new table as those of the fit were read."""
         if self.kind in ("category", "text"):
-            return read_values(cells, as_words=True)
+            values = read_values(cells, as_words=True)
+            return values if self.kind == "text" else self._spell_like_fit(values)
         values = read_like_fit(self.name, self.kind, cells, self.notation, self.unit)
         if values.is_missing.all():
             return self.nothing(len(values.cells))
@@ -81,6 +83,20 @@ class ColumnEncoding(NamedTuple):
             problem = f"the vectors of column {self.name!r} have {widths}"
             raise InputError(problem, "use the vectors of the same model", code="wrong_n_features", column=self.name)
         return values
+
+    def _spell_like_fit(self, values: Values) -> Values:
+        """Replace new words of a category that differ from one of the fit in capitals only, with a warning."""
+        n_spellings = Counter(word.casefold() for word in self.known)
+        spelling = {word.casefold(): word for word in self.known if n_spellings[word.casefold()] == 1}
+        joined = {word: spelling[word.casefold()] for word in self.new_words(values) if word.casefold() in spelling}
+        if not joined:
+            return values
+        problem, hint = (
+            f"column {self.name!r}: {describe_spellings(joined)}",
+            "as_category, in the fit, keeps them apart",
+        )
+        warn(problem, hint, code="joined_words", column=self.name, joined=joined)
+        return values._replace(cells=to_objects([joined.get(word, word) for word in values.cells]))
 
     def nothing(self, n: int) -> Values:
         """Return the values of a column that a table of n rows does not have."""
@@ -181,7 +197,8 @@ class TableEncoder(TableTransformer):
     drop : sequence of str
         Columns to leave out.
     as_category, as_number, as_text : sequence of str
-        Columns that are taken for a category, for numbers or for free text whatever they look like.
+        Columns that are taken for a category, with words as they are written, for numbers or for free text whatever
+        they look like.
     weight : dict of str to float, optional
         Factors of the columns that count more or less than the others.
     max_levels : int, default=30

@@ -20,6 +20,7 @@ import numpy as np
 from ..errors import InputError
 
 MISSING = {"", "na", "n/a", "nan", "null", "<na>", "nat", "?", "#n/a"}  # words for a missing value, in lower case
+PLACEHOLDERS = {"-", "--", "–", "—", ".", "none", "unknown", "missing", "k.a."}  # only among numbers, dates or vectors
 CURRENCIES = re.compile(r"[€$£¥%]|\b(?:CHF|EUR|USD|GBP)\b")  # left out before or after a number
 LARGEST = 2**53  # whole numbers from here on are names: as floating-point numbers they would not differ
 MAX_SHOWN = 3  # mistakes of a column that a message shows
@@ -73,6 +74,7 @@ class Values(NamedTuple):
     n_mistakes: int = 0
     has_mixed_notations: bool = False  # whether mistakes are of the type, but in another notation than the others
     alternative: str = ""  # another notation in which all cells can be read
+    placeholders: tuple[str, ...] = ()  # words for missing values that would be words of a category elsewhere
 
     @property
     def is_plain(self) -> bool:
@@ -103,9 +105,10 @@ def read_values(
 ) -> Values:
     """Recognise the type of the cells of a column.
 
-    Cells are numbers, dates, strings, sequences of numbers, or a mixture; None, NaN and words such as "NA" are missing.
-    Strings may be taken as they are (``as_words``), or read like those of another table, of the expected type, notation
-    and unit; those that cannot be are mistakes. Without a notation, any of the type is taken.
+    Cells are numbers, dates, strings, sequences of numbers, or a mixture; None, NaN and words such as "NA" are missing,
+    and so are "-" and "unknown" where the other cells are numbers, dates or vectors. Strings may be taken as they are
+    (``as_words``), or read like those of another table, of the expected type, notation and unit; those that cannot be
+    are mistakes. Without a notation, any of the type is taken.
     """
     as_words = as_words or isinstance(cells, Words)
     if isinstance(cells, np.ndarray) and not as_words and (values := _from_array(cells)) is not None:
@@ -131,7 +134,12 @@ def _from_words(
     words: list[str | None], as_words: bool, expected: ValueType | None, notation: str | None, unit: str
 ) -> Values:
     if as_words:
-        return Values("words", _objects(words))
+        return Values("words", to_objects(words))
+    if placeholders := {word for word in set(words) if word is not None and word.lower() in PLACEHOLDERS}:
+        others = [None if word in placeholders else word for word in words]
+        values = _from_words(others, as_words, expected, notation, unit)
+        if values.type != "words":
+            return values._replace(placeholders=tuple(sorted(placeholders)))
     vectors = _vectors_of_words(words) if expected in (None, "vectors") else None
     return _parse(words, expected, notation, unit) if vectors is None else vectors
 
@@ -221,7 +229,8 @@ NATIVE: tuple[tuple[Any, ValueType, Callable[[Any], float]], ...] = (
 )
 
 
-def _objects(words: Sequence[str | None]) -> np.ndarray:
+def to_objects(words: Sequence[str | None]) -> np.ndarray:
+    """Return words, and None where they are missing, as an array."""
     cells = np.empty(len(words), dtype=object)
     cells[:] = words
     return cells
@@ -232,11 +241,11 @@ def _vectors(cells: Sequence[Any]) -> Values:
     try:
         arrays = [None if cell is None else np.asarray(cell, dtype=np.float64) for cell in cells]
     except (ValueError, TypeError):  # lists of words: tags, for example
-        return Values("words", _objects([None if cell is None else to_word(cell) for cell in cells]))
+        return Values("words", to_objects([None if cell is None else to_word(cell) for cell in cells]))
     widths = Counter(len(array) for array in arrays if array is not None)
     width = widths.most_common(1)[0][0]
     if not width:
-        return Values("words", _objects([None] * len(cells)))
+        return Values("words", to_objects([None] * len(cells)))
     vectors, mistakes = np.full((len(cells), width), math.nan), []
     for row, array in enumerate(arrays):
         if array is not None and array.shape == (width,) and not np.isinf(array).any():
@@ -270,7 +279,7 @@ def _parse(words: Sequence[str | None], expected: ValueType | None, notation: st
     in_any_notation = {word for other, words_read in readings if other.type == rule.type for word in words_read}
     is_mixed = not is_mostly and len(in_any_notation) == len(distinct)
     if rule.type is None or (expected is None and (is_category or not (is_mostly or is_mixed))):
-        return Values("words", _objects(words))
+        return Values("words", to_objects(words))
     cells = np.array([numbers.get(word, math.nan) if word is not None else math.nan for word in words])
     other = "" if mistakes or expected is not None else _alternative(rule.notation, distinct)
     shown = tuple(mistakes[:MAX_SHOWN])

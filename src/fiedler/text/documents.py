@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,8 +35,9 @@ from ..core.fitting import restore_on_failure
 from ..errors import InputError, InputTypeError, NoKnownTermsWarning, warn
 
 
-class Documents(NamedTuple):
-    """Texts with their names.
+@dataclass(frozen=True)
+class Documents:
+    """Texts with their names; their length is the number of texts, and two lists are unpacked from them.
 
     Attributes
     ----------
@@ -48,13 +49,22 @@ class Documents(NamedTuple):
     Examples
     --------
     >>> from fiedler.io import read_documents
-    >>> texts, names = read_documents(["a first document", "a second one"])
+    >>> documents = read_documents(["a first document", "a second one", "a third"])
+    >>> len(documents)
+    3
+    >>> texts, names = documents
     >>> texts[1]
     'a second one'
     """
 
     texts: list[str]
     names: list[str]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return iter((self.texts, self.names))
 
 
 def as_documents(texts: Iterable[str] | Documents) -> Documents:

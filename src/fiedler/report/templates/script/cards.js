@@ -27,6 +27,7 @@ function notes() {
   if (data.clusters.some((cluster) => cluster.typical.length)) {
     const closest = "closest to the mean of their cluster";
     if (confidence) sentences.push(`Typical rows are the most confident ones and, among equals, those ${closest}.`);
+    else if (k === 1) sentences.push(`Typical rows are those ${closest}.`);
     else sentences.push(`Typical rows are those ${closest}; this model gives no memberships and so no confidence.`);
   }
   if (data.clusters.some((cluster) => cluster.contrasts.length)) {

@@ -11,12 +11,18 @@ function figures(target, pairs) {
 
 // ------------------------------------------------------------------------------------------------------------- header
 
+const HAS_NO_CLUSTERS = k === 1 && data.evidence !== null && data.evidence.by === "one cluster";
+const NOT_FOUND = "No clusters found; give n_clusters to split the rows anyway.";
+
 export function writeHeader() {
   const isGraph = data.n_features === null;
   const rows = isGraph ? `${countNoun(n, "node")} of a graph` : countNoun(n, "row");
   const columns = isGraph ? "" : ` with ${countNoun(data.n_features, data.column ?? "feature")}`;
   const duration = data.seconds === null ? "" : ` in ${formatValue(Number(data.seconds.toPrecision(2)))}\u00a0s`;
-  byId("lede").textContent = `${data.model.name} found ${countNoun(k, "cluster")} among ${rows}${columns}${duration}.`;
+  const found = HAS_NO_CLUSTERS
+    ? `${NOT_FOUND} ${data.model.name} looked for them`
+    : `${data.model.name} found ${countNoun(k, "cluster")}`;
+  byId("lede").textContent = `${found} among ${rows}${columns}${duration}.`;
   figures(byId("figures"), headerFigures());
   byId("caution").textContent = data.caution ?? "";
   byId("caution").hidden = !data.caution;
@@ -29,7 +35,8 @@ export function writeHeader() {
 }
 
 function headerFigures() {
-  const pairs = [[pluralize(n, "row"), formatCount(n)], [pluralize(k, "cluster"), formatCount(k)]];
+  const pairs = [[pluralize(n, "row"), formatCount(n)]];
+  if (!HAS_NO_CLUSTERS) pairs.push([pluralize(k, "cluster"), formatCount(k)]);
   if (data.n_unassigned) pairs.push(["unassigned", formatCount(data.n_unassigned)]);
   if (confidence) pairs.push(["mean confidence", percent(data.confidence)]);
   if (confidence) pairs.push(["uncertain rows", percent(data.uncertain_share)]);
