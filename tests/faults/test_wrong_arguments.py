@@ -219,7 +219,7 @@ def test_rows_that_cannot_be_used(X, kind, code, sentence):
         (np.r_[np.full(39, -1.0), np.inf], "y contains NaN or infinity; remove those samples or give them a label"),
         (
             np.r_[np.full(39, -1.0), 1e300],
-            "y must contain 40 labels, from 0 to 1, or -1 for unknown; got 1e+300 to 1e+300",
+            "y must contain 40 labels, from 0 to 1, or -1 for unknown; got 1e+300",
         ),
         (np.zeros((40, 2)), "y must have one label per row; got shape (40, 2)"),
         ([[0], [0, 1]], "y must have one label per row; got [[0], [0, 1]]"),

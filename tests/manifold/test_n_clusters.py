@@ -337,7 +337,7 @@ def test_repeated_rows_have_a_density(rng):
 def test_a_valley_is_the_printed_difference(fixed_rng):
     """m (mean log r at borders - mean log r inside), over clusters, weighted by their rows at borders.
 
-    Which rows are at borders depends on the share of their edges that leave the cluster, of up to 20 rows on its weight.
+    Rows at borders have a share of edges that leave the cluster; of a cluster of up to 20 rows, a share of weight.
     """
     X = fixed_rng.normal(size=(80, 2)) + np.repeat([[0, 0], [3, 0], [0, 3], [60, 0]], [30, 24, 20, 6], axis=0)
     density, _, graph = density_of(X, 5)
@@ -414,13 +414,14 @@ def test_no_number_below_that_of_the_gaps_is_chosen():
     assert module._choose(evidence_of(of={2: {"modularity": 0.9}}), 3) == 3
 
 
-def test_clear_parts_of_groups_need_only_a_higher_score():
+def test_clear_parts_of_groups_need_a_less_high_score():
     groups = Evidence(1.0, 0.0, 0.84, 1.0, 3.0)
-    clear = Evidence(1.0, 0.0, 0.9, 1.0, 3.0)
+    clear = Evidence(1.0, 0.0, 0.9, 1.0, 3.0)  # 1.15 times the score
 
     assert clear.is_finer_than(groups)
     assert not clear._replace(valley=1.0).is_finer_than(groups)
     assert not clear._replace(stability=0.94).is_finer_than(groups)
+    assert not clear._replace(modularity=0.87).is_finer_than(groups)
     assert not groups.is_finer_than(clear)
 
 

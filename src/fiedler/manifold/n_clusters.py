@@ -84,8 +84,8 @@ PERSISTENT_ABOVE = 0.85  # stability of a persistent number of clusters
 UNSTABLE_BELOW = 0.8  # stability of the chosen number below which the evidence is weak
 STABLE_ABOVE = 0.9  # stability of strong evidence
 FINER_STABILITY, FINER_VALLEY = 0.75, 0.5  # at least, of more clusters than gaps separate ...
-FINER_FACTOR = 1.5  # ... and their score relative to that of the groups; any higher score ...
-CLEAR_STABILITY, CLEAR_DEPTH = 0.95, 2.0  # ... is enough with such a stability and valley
+FINER_FACTOR = 1.5  # ... and their score relative to that of the groups; a lower one ...
+CLEAR_STABILITY, CLEAR_DEPTH, CLEARLY_FINER = 0.95, 2.0, 1.1  # ... is enough with such a stability and valley
 MIN_FINER_DIMENSION = 1.2  # near the rows; along a line gaps decide
 MIN_FOUND = 0.9  # of the clusters that were asked for; partitions with fewer are no evidence
 LINE_DIMENSION, LINE_NEIGHBORS = 1.7, 15  # near rows on a curve, and their neighbours in the search for gaps
@@ -584,7 +584,8 @@ class Evidence(NamedTuple):
         """Whether clusters inside of groups that gaps separate are real."""
         is_found = self.stability >= FINER_STABILITY and self.valley >= FINER_VALLEY
         is_clear = self.stability >= CLEAR_STABILITY and self.valley >= CLEAR_DEPTH
-        return (is_found and self.score > FINER_FACTOR * groups.score) or (is_clear and self.score > groups.score)
+        factor = CLEARLY_FINER if is_clear else FINER_FACTOR
+        return is_found and self.score > factor * groups.score
 
     @property
     def valley_score(self) -> float:
