@@ -406,35 +406,35 @@ def evidence_of(**changes):
 
 
 def test_without_gaps_the_highest_score_is_chosen():
-    assert module._choose(evidence_of(of={3: {"modularity": 0.6}}), 1) == 3
-    assert module._choose(evidence_of(of={3: {"modularity": 0.6}, 4: {"stability": 0.9, "modularity": 0.7}}), 1) == 3
+    assert module._choose(evidence_of(of={3: {"modularity": 0.6}}), 1, 2) == 3
+    assert module._choose(evidence_of(of={3: {"modularity": 0.6}, 4: {"stability": 0.9, "modularity": 0.7}}), 1, 2) == 3
 
 
 def test_no_number_below_that_of_the_gaps_is_chosen():
-    assert module._choose(evidence_of(of={2: {"modularity": 0.9}}), 3) == 3
+    assert module._choose(evidence_of(of={2: {"modularity": 0.9}}), 3, 2) == 3
 
 
 def test_clear_parts_of_groups_need_a_less_high_score():
     groups = Evidence(1.0, 0.0, 0.84, 1.0, 3.0)
     clear = Evidence(1.0, 0.0, 0.9, 1.0, 3.0)  # 1.15 times the score
 
-    assert clear.is_finer_than(groups)
-    assert not clear._replace(valley=1.0).is_finer_than(groups)
-    assert not clear._replace(stability=0.94).is_finer_than(groups)
-    assert not clear._replace(modularity=0.87).is_finer_than(groups)
-    assert not groups.is_finer_than(clear)
+    assert clear.is_finer_than(groups, 2)
+    assert not clear._replace(valley=1.0).is_finer_than(groups, 2)
+    assert not clear._replace(stability=0.97).is_finer_than(groups, 2)
+    assert not clear._replace(modularity=0.87).is_finer_than(groups, 2)
+    assert not groups.is_finer_than(clear, 2)
+    assert not clear.is_finer_than(groups, 1.0)  # along a line
 
 
 def test_along_a_line_the_gaps_decide():
     evidence = {2: Evidence(1.0, 0.0, 0.5, 1.0, 3.0), 4: Evidence(0.99, 0.0, 0.7, 1.0, 1.3)}
 
-    assert module._choose(evidence, 2) == 4
-    assert module._choose(evidence, 2, is_line=True) == 2
+    assert [module._choose(evidence, 2, dimension) for dimension in (1.0, 1.5, 2.0)] == [2, 4, 4]
 
 
 def test_more_clusters_than_gaps_must_be_stable():
     for stability, expected in ((0.95, 4), (0.85, 3)):
-        assert module._choose(evidence_of(of={4: {"modularity": 0.9, "stability": stability}}), 3) == expected
+        assert module._choose(evidence_of(of={4: {"modularity": 0.9, "stability": stability}}), 3, 2) == expected
 
 
 @pytest.mark.parametrize("n", [20, 84, 100, 500, 2000, 10_000])

@@ -115,7 +115,7 @@ def test_the_number_of_clusters_is_not_chosen_again_when_a_fit_goes_on(client, t
     model = ManifoldClustering("auto", max_clusters=4, effort="fast", random_state=0)
     with config_context(tmp_path / "work"):
         evidence = model.fit(in_blocks(X, 1)).evidence_
-        monkeypatch.setattr(manifold, "count_clusters", None)  # a call would fail
+        monkeypatch.setattr(manifold, "count_rows", None)  # a call would fail
 
         assert model.fit(in_blocks(X, 1)).evidence_ == evidence
 

@@ -85,8 +85,8 @@ UNSTABLE_BELOW = 0.8  # stability of the chosen number below which the evidence 
 STABLE_ABOVE = 0.9  # stability of strong evidence
 FINER_STABILITY, FINER_VALLEY = 0.75, 0.5  # at least, of more clusters than gaps separate ...
 FINER_FACTOR = 1.5  # ... and their score relative to that of the groups; a lower one ...
-CLEAR_STABILITY, CLEAR_DEPTH, CLEARLY_FINER = 0.95, 2.0, 1.1  # ... is enough with such a stability and valley
-MIN_FINER_DIMENSION = 1.2  # near the rows; along a line gaps decide
+CLEAR_STABILITY, CLEAR_DEPTH, CLEARLY_FINER = 0.98, 2.0, 1.1  # ... is enough with such a stability and valley
+MIN_FINER_DIMENSION = 1.2  # near the rows: along a line gaps decide
 MIN_FOUND = 0.9  # of the clusters that were asked for; partitions with fewer are no evidence
 LINE_DIMENSION, LINE_NEIGHBORS = 1.7, 15  # near rows on a curve, and their neighbours in the search for gaps
 MAX_UNCOUNTED = 0.05  # share of rows in groups that are too small for the search for gaps, which then says nothing
@@ -580,9 +580,10 @@ class Evidence(NamedTuple):
         depth = min(max(self.valley, MIN_DEPTH), MAX_DEPTH)
         return (max(self.stability, 0.0) ** 3 * max(self.modularity, 0.0)) ** 2 * self.evenness * math.sqrt(depth)
 
-    def is_finer_than(self, groups: Evidence) -> bool:
-        """Whether clusters inside of groups that gaps separate are real."""
+    def is_finer_than(self, groups: Evidence, dimension: float) -> bool:
+        """Whether clusters inside of groups that gaps separate are real, near rows of so many dimensions."""
         is_found = self.stability >= FINER_STABILITY and self.valley >= FINER_VALLEY
+        is_found = is_found and dimension >= MIN_FINER_DIMENSION
         is_clear = self.stability >= CLEAR_STABILITY and self.valley >= CLEAR_DEPTH
         factor = CLEARLY_FINER if is_clear else FINER_FACTOR
         return is_found and self.score > factor * groups.score
@@ -692,11 +693,11 @@ def count_clusters(
     seeds = random_state.randint(2**31 - 1, size=n_subsets)
     compared = _Subsets(subsets, graphs, seeds, partition or _communities, density, weights, n_jobs)
     evidence = compared.compare(numbers)
-    is_line = density is not None and density.dimension < MIN_FINER_DIMENSION
-    chosen = _choose(evidence, least, is_line)
+    dimension = HIGH_DIMENSION if density is None else density.dimension
+    chosen = _choose(evidence, least, dimension)
     if candidates is None and (between := _numbers_between(numbers, chosen)):
         evidence = dict(sorted((evidence | compared.compare(between)).items()))
-        chosen = _choose(evidence, least, is_line)
+        chosen = _choose(evidence, least, dimension)
     by = "gaps" if chosen == separated >= 2 else "limit" if chosen < separated else "score"
     if structure is not None:
         most = min(MAX_VALLEY_CLUSTERS, min(map(len, subsets)) // FEW_ROWS)
@@ -784,13 +785,13 @@ def _numbers_between(numbers: Sequence[int], chosen: int) -> list[int]:
     return missing[:: math.ceil(len(missing) / 8)] if missing else []
 
 
-def _choose(evidence: Mapping[int, Evidence], least: int, is_line: bool = False) -> int:
+def _choose(evidence: Mapping[int, Evidence], least: int, dimension: float) -> int:
     """Return the number that the gaps give, or a clearly better one; without gaps the best, or a finer one as good.
 
     Along a line, where a sample happens to be thin is a valley between stable parts; there the gaps decide.
     """
     if least in evidence:
-        finer = [k for k, one in evidence.items() if k > least and not is_line and one.is_finer_than(evidence[least])]
+        finer = [k for k, one in evidence.items() if k > least and one.is_finer_than(evidence[least], dimension)]
         return first_best(finer, lambda k: evidence[k].score) if finer else least
     scores = {k: one.score for k, one in evidence.items() if k >= least}
     if not scores:
