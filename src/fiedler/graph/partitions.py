@@ -72,13 +72,12 @@ def partitions(graph: AffinityGraph, numbers: Sequence[int], rng: np.random.Rand
 def _linkages(graph: AffinityGraph) -> list[MergeTree]:
     """Return the hierarchies of Genie's linkage on the spanning tree of the heaviest edges.
 
-    The length of an edge is -log(w / max w). Components of the graph are joined by edges of infinite length.
+    Components of the graph are joined by edges of infinite length.
     """
     weights = to_scipy(graph.weights)
     rows = row_indices(weights)
     upper = rows < weights.indices
-    data = weights.data[upper].astype(np.float64)
-    lengths = -np.log(np.maximum(data / data.max(initial=MIN_RELATIVE_WEIGHT), MIN_RELATIVE_WEIGHT))
+    lengths = edge_lengths(weights.data[upper])
     first = np.unique(graph.components()[1], return_index=True)[1]
     ends = np.concatenate(
         [np.stack([rows[upper], weights.indices[upper]], axis=1), np.stack([first[:-1], first[1:]], axis=1)]
@@ -86,6 +85,12 @@ def _linkages(graph: AffinityGraph) -> list[MergeTree]:
     lengths = np.concatenate([lengths, np.full(len(first) - 1, np.inf)])
     tree = minimum_tree(ends, lengths, graph.n_nodes, lengths)
     return [genie_merges(tree, threshold) for threshold in GINI_THRESHOLDS]
+
+
+def edge_lengths(weights: np.ndarray) -> np.ndarray:
+    """Return the lengths -log(w / max w) of edges."""
+    data = weights.astype(np.float64)
+    return -np.log(np.maximum(data / data.max(initial=MIN_RELATIVE_WEIGHT), MIN_RELATIVE_WEIGHT))
 
 
 def _move_nodes(edges: WeightedEdges, start: np.ndarray, number: int, rng: np.random.RandomState) -> np.ndarray:

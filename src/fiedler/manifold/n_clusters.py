@@ -701,7 +701,8 @@ def count_clusters(
     by = "gaps" if chosen == separated >= 2 else "limit" if chosen < separated else "score"
     if structure is not None:
         most = min(MAX_VALLEY_CLUSTERS, min(map(len, subsets)) // FEW_ROWS)
-        chosen, by, about["p_value"] = _test_one_cluster(structure, evidence, density, most, chosen)
+        valleys = {} if density is None else {k: one.valley_score for k, one in evidence.items()}
+        chosen, by, about["p_value"] = _test_one_cluster(structure, valleys, dimension, most, chosen)
     is_largest = candidates is None and chosen == max(numbers) and chosen != separated
     return NClustersChoice(
         chosen,
@@ -729,15 +730,13 @@ def _numbers_to_compare(
 
 
 def _test_one_cluster(
-    structure: Clusterability, evidence: Mapping[int, Evidence], density: RowDensity | None, most: int, chosen: int
+    structure: Clusterability, valleys: Mapping[int, float], dimension: float, most: int, chosen: int
 ) -> tuple[int, str, float]:
     """Return the number of clusters of rows without gaps, the reason and the p-value of the test for one cluster.
 
     Valleys between up to ``most`` clusters are evidence against one: those of more, or of few rows, come by chance.
     Where only a valley is evidence for several, the deepest one of a stable partition chooses the number.
     """
-    dimension = HIGH_DIMENSION if density is None else density.dimension
-    valleys = {} if density is None else {k: one.valley_score for k, one in evidence.items()}
     deepest = max((valley for k, valley in valleys.items() if k <= most), default=0.0)
     against_one = evidence_against_one(structure, deepest, dimension)
     by = "score"

@@ -29,7 +29,7 @@ from ..errors import InputError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.community import modularity
 from ..graph.constraints import attractive_part
-from ..graph.partitions import partitions
+from ..graph.partitions import edge_lengths, partitions
 from ..graph.weights import CopiedRows
 from ..metrics.scores import weighted_ari
 from ..supervision.questions import Inquiry
@@ -66,7 +66,7 @@ def nearest_along_edges(graph: AffinityGraph, nodes: np.ndarray) -> np.ndarray:
     if len(nodes) == graph.n_nodes:
         return places[:-1]
     lengths = to_scipy(graph.weights).astype(np.float64)
-    lengths.data = 1 - np.log(np.maximum(lengths.data / max(lengths.data.max(initial=0), 1e-300), 1e-300))
+    lengths.data = 1 + edge_lengths(lengths.data)
     sources = dijkstra(lengths, directed=False, indices=nodes, min_only=True, return_predecessors=True)[2]
     return places[np.where(sources < 0, graph.n_nodes, sources)]
 
