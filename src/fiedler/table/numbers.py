@@ -4,7 +4,7 @@ A typing error such as 999 among ages makes the standard deviation of its column
 rows do not differ in it any more; amounts that span orders of magnitude are, but for the largest few, all alike. With
 the quantiles q of a column and the spread s = q₀.₉₅ - q₀.₀₅, a number x therefore becomes
 
-    min(max(z, a), b),     z = x, or sign(x) log(1 + |x| / c) in a skewed column,
+    min(max(z, a), b),     z = x, or sign(x) log(1 + |x| / c) in a skewed column without negative numbers,
 
 with c = q₀.₀₅ of |x| where it is not 0. The bounds are a = q₀.₀₅ - t s and b = q₀.₉₅ + t s of z, with t = `TAIL`: about
 six standard deviations from the mean of a Gaussian, where a group of rows is as far from the others as it is at any
@@ -71,8 +71,11 @@ def fit_scale(x: np.ndarray, use_logarithms: bool = True) -> NumberScale:
     """Return the scale of the numbers of a column; NaN are left out."""
     x = _sampled(x)
     plain = NumberScale(0.0, *_bounds(x))
-    unit = float(np.percentile(np.abs(x[x != 0]), 5)) if x.any() else 0.0
-    if not (use_logarithms and unit > 0 and np.isfinite(np.abs(x).max() / unit)):
+    is_positive = np.count_nonzero(x < 0) <= _n_suspicious(x) and x.any()
+    if not (use_logarithms and is_positive) or _inner_quantiles(x) is None:
+        return plain
+    unit = float(np.percentile(np.abs(x[x != 0]), 5))
+    if not np.isfinite(np.abs(x).max() / unit):
         return plain
     logarithms = _logarithm(x, unit)
     scale = NumberScale(unit, *_bounds(logarithms))
@@ -95,9 +98,13 @@ def _bounds(z: np.ndarray) -> tuple[float, float]:
     low, _, high = inner
     with np.errstate(over="ignore"):
         lower, upper = low - TAIL * (high - low), high + TAIL * (high - low)
-    allowed = max(MIN_SUSPICIOUS, MAX_SUSPICIOUS * len(z))
-    lower = lower if np.count_nonzero(z < lower) <= allowed else least
-    return lower, upper if np.count_nonzero(z > upper) <= allowed else most
+    lower = lower if np.count_nonzero(z < lower) <= _n_suspicious(z) else least
+    return lower, upper if np.count_nonzero(z > upper) <= _n_suspicious(z) else most
+
+
+def _n_suspicious(z: np.ndarray) -> float:
+    """Return how many of some cells may be suspicious."""
+    return max(MIN_SUSPICIOUS, MAX_SUSPICIOUS * len(z))
 
 
 def _inner_quantiles(z: np.ndarray) -> np.ndarray | None:
