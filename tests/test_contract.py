@@ -150,7 +150,7 @@ def test_the_order_of_rows_does_not_matter(model, X):
 
 
 NUMPY_ONLY = {"NMFClustering", "GNMF"}  # refuse other arrays, since scikit-learn's NMF and sparse updates need NumPy
-RETURN_NUMPY = {"MMC", "LMNN", "MPCKMeans", "TransductiveSVM", "LLGC", "TableCompleter", "TableEncoder"}  # or names
+RETURN_NUMPY = {"MMC", "LMNN", "MPCKMeans", "TransductiveSVM", "LLGC", "TableEncoder"}  # or names
 
 
 def test_back_ends_agree(model, X, foreign):
@@ -197,7 +197,7 @@ def test_rows_are_validated_once_per_fit(model, X, monkeypatch):
 
     embedding = getattr(model, "embedding", None)
     expected = {type(one).__name__: 1 for one in (model, embedding) if one is not None}
-    for name in ("TableCompleter", "TableEncoder"):  # read the cells of tables, which need not be numbers
+    for name in "TableEncoder":  # read the cells of tables, which need not be numbers
         expected.pop(name, None)
     assert {name: count for name, count in counts.items() if count} == expected
 
