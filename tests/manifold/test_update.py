@@ -279,7 +279,7 @@ def test_a_model_with_replaced_rows_is_that_of_the_new_values(digits):
     assert_array_equal(result.replaced, np.sort(numbers))
     assert_array_equal(result.moved, np.flatnonzero(model.labels_[:600] != before))
     assert np.isin(result.moved, numbers).mean() > 0.5
-    assert "200 rows were added to 600, 100 of which were replaced" in str(result)
+    assert "200 rows were added to 600, of which 100 were replaced" in str(result)
     assert_array_equal(model.predict(changed), model.labels_)
 
 
@@ -370,7 +370,7 @@ def test_shifted_rows_and_shifted_shares_are_drift(digits):
     shifted = other_shares.update(X[1300:][y[1300:] < 3]).drift
 
     assert far.distance_ratio > 1.3
-    assert "large: 497 of the 497 new rows lie farther out than 99 % of the old ones" in str(far)
+    assert "clear: 497 of the 497 new rows lie farther out than 99 % of the old ones" in str(far)
     assert "consider a new fit" in str(far)
     assert shifted.share_change > 0.5
     assert shifted.is_large
@@ -411,11 +411,11 @@ def test_drift_needs_more_than_chance():
         ({}, "none: "),
         ({"far_share": 0.03, "share_change": 0.1}, "none: "),
         ({"far_share": 0.04}, "small: 8 of the 200 new rows lie farther out than 99 % of the old ones (at most 6 by"),
-        ({"far_share": 0.2}, "large: 40 of the 200 new rows lie farther out than 99 % of the old ones (at most 6 by"),
+        ({"far_share": 0.2}, "clear: 40 of the 200 new rows lie farther out than 99 % of the old ones (at most 6 by"),
         ({"far_share": 1.0, "n_new": 1, "far_by_chance": 0.0}, "small: 1 of the 1 new rows lie"),
         ({"share_change": 0.5, "most_changed": (1, 0.5, 1.0)}, "only in the shares of the clusters: cluster 1 has 50%"),
         ({"share_change": 0.11, "most_changed": (1, 0.5, 0.6)}, "only in the shares of the clusters: cluster 1 has"),
-        ({"far_share": 0.2, "share_change": 0.5, "most_changed": (7, 0.0, 0.5)}, "large: 40 of the 200 new rows"),
+        ({"far_share": 0.2, "share_change": 0.5, "most_changed": (7, 0.0, 0.5)}, "clear: 40 of the 200 new rows"),
     ],
 )
 def test_the_sentence_about_drift_does_not_contradict_itself(changes, expected):
@@ -426,7 +426,7 @@ def test_the_sentence_about_drift_does_not_contradict_itself(changes, expected):
     assert sentence.startswith(expected)
     assert ("as near to the old ones" in sentence) == (drift.far_share <= drift.far_by_chance)
     assert ("about the same shares" in sentence) == sentence.startswith("none")
-    assert ("consider a new fit" in sentence) == sentence.startswith("large")
+    assert ("consider a new fit" in sentence) == sentence.startswith("clear")
 
 
 # --------------------------------------------------------------------------------------------------------------- errors

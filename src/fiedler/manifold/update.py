@@ -125,12 +125,12 @@ def describe_additions(n_added: int, n_replaced: int, n_old: int) -> str:
     Examples
     --------
     >>> describe_additions(1, 0, 40), describe_additions(20, 3, 40)
-    ('1 row was added to 40', '20 rows were added to 40, 3 of which were replaced')
+    ('1 row was added to 40', '20 rows were added to 40, of which 3 were replaced')
     """
     count = lambda n, verb: f"{n} {'row was' if n == 1 else 'rows were'} {verb}"  # noqa: E731
     if not n_added:
         return f"{n_replaced} of {n_old} rows {'was' if n_replaced == 1 else 'were'} replaced"
-    also = f", {n_replaced} of which {'was' if n_replaced == 1 else 'were'} replaced" if n_replaced else ""
+    also = f", of which {n_replaced} {'was' if n_replaced == 1 else 'were'} replaced" if n_replaced else ""
     return f"{count(n_added, 'added')} to {n_old}{also}"
 
 
@@ -209,7 +209,7 @@ class Drift(NamedTuple):
         shares = f"cluster {label} has {old:.0%} of the old rows and {new:.0%} of the new ones"
         are_shares_new = self.share_change > self.change_by_chance
         if self._is_far:
-            return f"large: {far}{f', and {shares}' if are_shares_new else ''}; consider a new fit on all rows"
+            return f"clear: {far}{f', and {shares}' if are_shares_new else ''}; consider a new fit on all rows"
         if self.far_share > self.far_by_chance:
             return f"small: {far}{f', and {shares}' if are_shares_new else ''}; the clusters still fit the others"
         near = "the new rows are as near to the old ones as these to each other"
