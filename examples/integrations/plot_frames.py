@@ -3,7 +3,7 @@ Data frames
 ===========
 
 The estimators accept pandas and polars data frames, and store their column names in ``feature_names_in_``. With
-``set_output``, embeddings are returned as data frames.
+``set_output``, embeddings and memberships are returned as data frames.
 """
 
 import matplotlib.pyplot as plt

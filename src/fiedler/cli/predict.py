@@ -19,7 +19,7 @@ from sklearn.preprocessing import Normalizer
 
 from .._validation import choose, first_few
 from ..core.arrays import to_numpy
-from ..errors import DataNotFoundError, FileFormatError, InputError
+from ..errors import DataNotFoundError, FileFormatError, InputError, warn
 from ..io import Input, read_input
 from ..io.arrays import H5AD, is_image
 from ..io.formats import is_table_file
@@ -215,63 +215,95 @@ def update(
     if undo or source is None:
         undo_update(output, folder, source, undo=undo)
         return
-    notes, fitted, clusterer = load_updatable(folder)
     results.check_folder(folder, source, force=True)
-    style = CsvStyle(*(notes.get("csv_style") or ()))
-    ids, id_header = read_ids(folder / results.LABELS_FILE, len(clusterer.labels_), style)
+    stored = StoredResults.load(folder)
+    fitted, notes = stored.fitted, stored.notes
     data = read_new_rows(output, source, fitted, notes, replace(new, id=new.id or notes.get("id")))
-    is_named = has_names(data) and (notes.get("id") is not None or ids != number_rows(len(ids)))
-    old = OldRows(clusterer, ids, notes.get("parts") or [len(ids)], is_named)
+    old = stored.rows_for(data)
     with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         rows = fitted[:-1].transform(data.X) if isinstance(fitted, Pipeline) and len(fitted) > 1 else data.X
         used, replaces = match_rows(old, rows, data.row_names, on_duplicate)
-        changes = clusterer.update(rows[used], replaces=replaces) if len(used) else None
-    n_known, name = data.n_rows - len(used), Path(source).name
+        changes = stored.clusterer.update(rows[used], replaces=replaces) if len(used) else None
     if changes is None:
-        text = f"nothing was changed: all {n_known} rows of {name} are in {folder} already"
-        output.result(_as_json(folder, None, ids, [], {}, n_known), text)
+        text = f"nothing was changed: all {data.n_rows} rows of {Path(source).name} are in {folder} already"
+        output.result(_as_json(folder, None, stored.ids, [], {}, data.n_rows), text)
         return
     added = old.names_of([data.row_names[row] for row in used[replaces < 0]])
-    if repeated := [name for name in added if name in {*ids}]:
+    known = set(stored.ids)
+    if repeated := [name for name in added if name in known]:
         output.note(f"{len(repeated)} new row(s) have the name of an old one ({first_few(repeated)}); both are kept")
-    before: dict[str, Any] = {"title": folder.resolve().name, "settings": {}}
-    with suppress(OSError, ValueError):  # without a summary, a report is made all the same
-        before = read_summary(folder / results.SUMMARY_FILE)
-    classes, lost = join_classes(before.get("truth"), data, notes.get("label_name"), used, replaces)
-    if lost:
-        output.note(f"{lost}, so the clusters are not compared with the known classes any more")
+    what = f"{len(used)} rows of {Path(source).name}{', some in place of old ones' * bool(len(changes.replaced))}"
     with output.working("writing the report"):
-        what = f"{len(used)} rows of {name}{', some of which were replaced' * bool(len(changes.replaced))}"
-        ids = [*ids, *added]
-        summary = _summarize(before, fitted, clusterer, notes, ids, classes, added=what)
-        names = [cluster["name"] for cluster in summary["clusters"]]
-        kept = {name: value for name, value in notes.items() if name != "written_by"}
-        kept |= {"append": False, "cluster_names": names, "parts": [*old.parts, len(added)]}
-        labels, memberships = to_numpy(clusterer.labels_), to_numpy(clusterer.memberships_)
-        with results.atomic_folder(folder) as draft:
-            content = (ids, labels, memberships, names, id_header, None, style)
-            results.save_csv(draft / results.LABELS_FILE, results.write_labels, *content)
-            results.write_files(draft, fitted, kept, summary)
-            results.keep_previous(folder, draft)
-    scores = {} if classes is None else score_table(classes[0], labels)
+        scores = _write_update(stored, data, added, (used, replaces), what=what)
+    n_known, ids = data.n_rows - len(used), [*stored.ids, *added]
     lines = [str(changes), *([f"rows left out, as they are in the results already: {n_known}"] if n_known else [])]
-    lines += [] if classes is None else [format_agreement(scores)]
+    lines += [format_agreement(scores)] if scores else []
     lines.append(f"written to {folder}: {', '.join(results.FILES)}")
     rest = iter(added)
     new_ids = [ids[place] if place >= 0 else next(rest) for place in replaces]
     output.result(_as_json(folder, changes, ids, new_ids, scores, n_known), "\n".join(lines))
 
 
-def load_updatable(folder: Path) -> tuple[dict[str, Any], Any, Any]:
-    """Return the notes of the model in a folder of results, the model, and its clusterer, which takes new rows."""
-    path = folder / results.MODEL_FILE
-    notes, fitted = read_notes(path), load(path)
-    clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
-    if not hasattr(clusterer, "update"):
-        problem = f"rows cannot be added to a model of the class {type(clusterer).__name__}"
-        hint = "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added"
-        raise InputError(problem, hint, code="no_update_method")
-    return notes, fitted, clusterer
+class StoredResults(NamedTuple):
+    """A folder of results to which rows can be added."""
+
+    folder: Path
+    notes: dict[str, Any]
+    fitted: Any
+    clusterer: Any
+    ids: list[str]
+    id_header: str
+    style: CsvStyle
+
+    @classmethod
+    def load(cls, folder: Path) -> StoredResults:
+        """Load the results, or raise an error if rows cannot be added to them."""
+        path = folder / results.MODEL_FILE
+        notes, fitted = read_notes(path), load(path)
+        clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+        if not hasattr(clusterer, "update"):
+            problem = f"rows cannot be added to a model of the class {type(clusterer).__name__}"
+            hint = "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added"
+            raise InputError(problem, hint, code="no_update_method")
+        style = CsvStyle(*(notes.get("csv_style") or ()))
+        ids, id_header = read_ids(folder / results.LABELS_FILE, len(clusterer.labels_), style)
+        return cls(folder, notes, fitted, clusterer, ids, id_header, style)
+
+    @property
+    def parts(self) -> list[int]:
+        """How many rows the input of the fit and those of updates have added."""
+        return self.notes.get("parts") or [len(self.ids)]
+
+    def rows_for(self, data: Input) -> OldRows:
+        """Return the rows, with which new ones are compared by name if both have names."""
+        have_names = self.notes.get("id") is not None or self.ids != number_rows(len(self.ids))
+        return OldRows(self.clusterer, self.ids, self.parts, have_names and has_names(data))
+
+
+def _write_update(
+    stored: StoredResults, data: Input, added: list[str], match: tuple[np.ndarray, np.ndarray], *, what: str
+) -> dict[str, float]:
+    """Write the results of all rows, and return the scores of the clusters if all classes are known."""
+    folder, notes, clusterer = stored.folder, stored.notes, stored.clusterer
+    before: dict[str, Any] = {"title": folder.resolve().name, "settings": {}}
+    with suppress(OSError, ValueError):  # without a summary, a report is made all the same
+        before = read_summary(folder / results.SUMMARY_FILE)
+    classes, lost = join_classes(before.get("truth"), data, notes.get("label_name"), *match)
+    if lost:
+        problem = f"{lost}, so the clusters are not compared with the known classes any more"
+        warn(problem, code="classes_lost")
+    ids = [*stored.ids, *added]
+    summary = _summarize(before, stored.fitted, clusterer, notes, ids, classes, added=what)
+    names = [cluster["name"] for cluster in summary["clusters"]]
+    kept = {name: value for name, value in notes.items() if name != "written_by"}
+    kept |= {"append": False, "cluster_names": names, "parts": [*stored.parts, len(added)]}
+    labels, memberships = to_numpy(clusterer.labels_), to_numpy(clusterer.memberships_)
+    content = (ids, labels, memberships, names, stored.id_header, None, stored.style)
+    with results.atomic_folder(folder) as draft:
+        results.save_csv(draft / results.LABELS_FILE, results.write_labels, *content)
+        results.write_files(draft, stored.fitted, kept, summary)
+        results.keep_previous(folder, draft)
+    return {} if classes is None else score_table(classes[0], labels)
 
 
 def undo_update(output: Output, folder: Path, source: str | None, *, undo: bool) -> None:

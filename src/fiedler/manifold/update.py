@@ -533,11 +533,10 @@ class UpdateMixin:
         """
         check_is_fitted(self)
         chosen, model = self._check_updatable(), cast("Any", self)
-        given, rng = X_new, check_seed(self.random_state)
-        X_new = model._check_new_points(given)
+        rng, points = check_seed(self.random_state), model._check_new_points(X_new)
         before = to_numpy(self.labels_)
-        replaces = check_replaces(replaces, X_new.shape[0], len(before))
-        rows = JoinedRows.of(self._rows_by_node(), self._state.rows, X_new, replaces)
+        replaces = check_replaces(replaces, points.shape[0], len(before))
+        rows = JoinedRows.of(self._rows_by_node(), self._state.rows, points, replaces)
         if len(rows.final.first) <= DEFAULT_NEIGHBORS:
             problem = f"only {len(rows.final.first)} different rows would be left"
             raise InputError(problem, "fit a model to the new rows", code="cannot_update")
@@ -546,14 +545,14 @@ class UpdateMixin:
                 self._state.recipe,
                 self.graph_ if self._state.graph is None else self._state.graph,
                 self._state.rows,
-                take_rows(X_new, rows.fresh),
+                take_rows(points, rows.fresh),
                 take_rows(self.memberships_, self._rows_by_node().first),
                 rows,
                 rng if chosen.family == COMMUNITIES and chosen.view == ROWS else None,
             )
             self._store_update(clustering, rows)
             are_lost = clustering.is_reorganized or bool((replaces >= 0).any())
-            self._grow_profiles(given, rows.places, are_lost=are_lost)
+            self._grow_profiles(X_new, rows.places, are_lost=are_lost)
             self._keep(n_added=self._state.n_added + len(rows.final.nodes) - len(before))
         n_old, after = len(before), to_numpy(self.labels_)
         moved = np.flatnonzero((after[:n_old] != before) & (after[:n_old] >= 0) & (before >= 0))  # -1 are outliers
