@@ -296,6 +296,20 @@ def test_rows_replaced_by_themselves_change_nothing(digits):
     assert str(result).startswith("600 of 600 rows were replaced\nrows that moved to another cluster: 0\n")
 
 
+def test_a_cluster_that_loses_all_rows_is_named():
+    """Its number stays, and rows near its old place are a new cluster later."""
+    y = np.arange(120) % 2
+    X = 9.0 * y[:, None] + np.random.RandomState(0).normal(size=(120, 2))
+    model = fit(X, 2, effort="fast")
+
+    result = model.update(X[y == 0] + 0.01, replaces=np.flatnonzero(y == 1))
+
+    assert result.empty_clusters == [1]
+    assert "clusters without rows: 1\n" in str(result)
+    assert set(model.labels_) == {0}
+    assert model.update(X[y == 1]).new_clusters == [2]
+
+
 def test_copies_of_rows_can_be_replaced(with_copies):
     """One of two copies is replaced by a row of its own, a row by a copy of another one, and both copies by one row."""
     X, X_new = with_copies

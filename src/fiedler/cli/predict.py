@@ -518,6 +518,7 @@ def _as_json(
         "replaced": [ids[row] for row in changes.replaced],
         "moved": [{"id": ids[row], "from": before, "to": after} for row, before, after in moves],
         "new_clusters": changes.new_clusters,
+        "empty_clusters": changes.empty_clusters,
         "reorganized": changes.is_reorganized,
         "drift": {**changes.drift._asdict(), "is_large": changes.drift.is_large, "sentence": str(changes.drift)},
         "scores": scores,

@@ -85,6 +85,8 @@ class UpdateResult:
         The number of rows before.
     replaced : ndarray of shape (p,)
         The numbers of the old rows that were replaced; where their cluster is another one now, they are in ``moved``.
+    empty_clusters : list of int
+        The clusters that have no rows, for example since all of these were replaced by rows of other clusters.
 
     Examples
     --------
@@ -106,6 +108,7 @@ class UpdateResult:
     drift: Drift
     n_old: int
     replaced: np.ndarray
+    empty_clusters: list[int]
 
     def __str__(self) -> str:
         labels = to_numpy(self.labels)
@@ -116,6 +119,8 @@ class UpdateResult:
             f"new clusters: {', '.join(sizes) or 'none'}",
             f"drift: {self.drift}",
         ]
+        if self.empty_clusters:
+            lines.insert(3, f"clusters without rows: {', '.join(map(str, self.empty_clusters))}")
         return "\n".join(lines)
 
 
@@ -494,7 +499,8 @@ class UpdateMixin:
         All attributes with a value per row grow, and ``predict`` knows the new rows, too. Clusters keep their numbers.
         New rows that are far from all clusters and form a group of their own become a new cluster, whose number follows
         the others. The choice among methods and views is not made again, so ``candidates_`` and ``evidence_`` are still
-        those of the fit; in explanations of a table, old rows that have moved count where they were.
+        those of the fit; in explanations of a table, old rows that have moved count where they were, and after rows
+        were replaced, ``explain`` describes encoded columns unless it is given the table.
 
         Parameters
         ----------
@@ -558,7 +564,8 @@ class UpdateMixin:
         moved = np.flatnonzero((after[:n_old] != before) & (after[:n_old] >= 0) & (before >= 0))  # -1 are outliers
         what = (clustering.new_clusters, clustering.is_reorganized, clustering.drift)
         labels, replaced = take_rows(self.labels_, rows.places), np.sort(replaces[replaces >= 0])
-        return UpdateResult(labels, moved, before[moved], after[moved], *what, n_old, replaced)
+        empty = np.setdiff1d(np.arange(self.n_clusters_), after).tolist()
+        return UpdateResult(labels, moved, before[moved], after[moved], *what, n_old, replaced, empty)
 
     def _rows_by_node(self) -> CopiedRows:
         n = len(to_numpy(self.labels_))
