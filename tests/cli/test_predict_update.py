@@ -392,6 +392,7 @@ def test_models_of_other_methods_and_other_folders_are_errors(run_fiedler, halve
         "cluster --method auto" in other.err
     )
     assert "there is no model file" in nothing.err
+    assert "nothing" in nothing.err
     assert "labels.csv' has 1 rows, but the model next to it has 40; cluster all rows again" in changed.err
     assert (other.code, nothing.code, changed.code) == (1, 1, 1)
 

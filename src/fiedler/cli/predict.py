@@ -209,7 +209,7 @@ def update(
     output: Output,
 ) -> None:
     """Add new rows to a folder of results; report moved rows, new clusters and drift."""
-    folder = folder if folder.is_dir() else folder.parent
+    folder = folder.parent if folder.is_file() else folder
     results.finish_results(folder)
     choose(DUPLICATES, on_duplicate, option="on_duplicate")
     if undo or source is None:
@@ -225,14 +225,15 @@ def update(
         used, replaces = match_rows(old, rows, data.row_names, on_duplicate)
         changes = stored.clusterer.update(rows[used], replaces=replaces) if len(used) else None
     if changes is None:
-        text = f"nothing was changed: all {data.n_rows} rows of {Path(source).name} are in {folder} already"
+        text = f"nothing was changed: all {data.n_rows} rows of {results.source_title(source)} are in {folder} already"
         output.result(_as_json(folder, None, stored.ids, [], {}, data.n_rows), text)
         return
     added = old.names_of([data.row_names[row] for row in used[replaces < 0]])
     known = set(stored.ids)
     if repeated := [name for name in added if name in known]:
         output.note(f"{len(repeated)} new row(s) have the name of an old one ({first_few(repeated)}); both are kept")
-    what = f"{len(used)} rows of {Path(source).name}{', some in place of old ones' * bool(len(changes.replaced))}"
+    what = f"{len(used)} rows of {results.source_title(source)}"
+    what += ", some in place of old ones" if len(changes.replaced) else ""
     with output.working("writing the report"):
         scores = _write_update(stored, data, added, (used, replaces), what=what)
     n_known, ids = data.n_rows - len(used), [*stored.ids, *added]

@@ -57,6 +57,11 @@ def source_name(source: str) -> str:
     return Path(path.stem).stem if path.suffix.lower() in COMPRESSIONS else path.stem
 
 
+def source_title(source: str) -> str:
+    """Return the name of an input in messages."""
+    return "standard input" if source == "-" else Path(source).name
+
+
 def command_line() -> str:
     """Return the command line of this process."""
     return shlex.join(["fiedler", *sys.argv[1:]])

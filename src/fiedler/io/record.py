@@ -39,13 +39,15 @@ class Table(NamedTuple):
     numbers: list[int]
     unit: Literal["line", "row"]
     missing: frozenset[str] = frozenset()  # further words for missing values, in lower case
-    delimiter: str = ","  # of a CSV file
+    delimiter: str | None = None  # of a CSV file
     unnamed: frozenset[str] = frozenset()  # columns that are called by their place, as they have no name in the file
 
     @property
     def style(self) -> CsvStyle:
-        """The separator and the decimal mark of the file, a point where no numbers are written with a comma."""
-        samples = (cells[:MAX_SAMPLED] for cells in self.columns.values() if isinstance(cells, list))
+        """The separator and the decimal mark of a CSV file, a point where no numbers are written with a comma."""
+        if self.delimiter is None:
+            return CsvStyle()
+        samples = (cells[:MAX_SAMPLED] for cells in self.columns.values())
         has_commas = any(read_values(sample).notation == "decimal comma" for sample in samples)
         return CsvStyle(self.delimiter, "," if has_commas else ".")
 
