@@ -6,7 +6,7 @@ import csv
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,17 +19,19 @@ from sklearn.preprocessing import Normalizer
 
 from .._validation import choose, first_few
 from ..core.arrays import to_numpy
-from ..errors import DataNotFoundError, FileFormatError, InputError, warn
+from ..errors import DataNotFoundError, FiedlerWarning, FileFormatError, InputError, ignore_warnings, warn
 from ..io import Input, read_input
 from ..io.arrays import H5AD, is_image
 from ..io.formats import is_table_file
 from ..io.record import CsvStyle, encode_labels, number_rows
 from ..manifold import UpdateResult
+from ..manifold.candidates import ROWS
 from ..manifold.update import equal_rows
+from ..manifold.views import INDICATORS
 from ..metrics import score_table
 from ..persistence import load, read_notes
 from ..report import read_summary, summarize
-from ..table import TableCompleter, TableEncoder
+from ..table import TableEncoder
 from . import results
 from .fitting import format_agreement, naming_texts_without_terms
 from .options import NewRows, Source, parse_columns
@@ -122,15 +124,14 @@ def read_new_rows(output: Output, source: str, fitted: Any, notes: dict[str, Any
 def _reading_options(source: str, fitted: Any, notes: dict[str, Any], new: NewRows) -> dict[str, Any]:
     """Return the options with which the model's input was read: text column, features, rows of cells, shape of images.
 
-    The first step of a model of tables finds its columns by name; models without one need all features as numbers.
+    The encoder of a model of tables finds its columns by name; models without one need all features as numbers.
     Images that were not resized in the fit have one size, to which new ones are resized with a warning.
     """
     text, size = new.text, new.size
     is_folder_of_tables = Path(source).is_dir() and notes.get("kind") in ("table", "mixed")
     if source == "-" or is_folder_of_tables or is_table_file(Path(source)):
         text = text or notes.get("text")
-        finds_columns = isinstance(fitted, Pipeline) and isinstance(fitted[0], TableEncoder | TableCompleter)
-        is_new = not text and finds_columns
+        is_new = not text and encoder_of(fitted) is not None
         features = [] if text or is_new else notes.get("feature_names") or []
         names, missing = notes.get("id_name"), [*(notes.get("missing") or ()), *parse_columns(new.missing)]
         options = {"text": text, "features": features, "is_new": is_new, "names": names}
@@ -140,6 +141,12 @@ def _reading_options(source: str, fitted: Any, notes: dict[str, Any], new: NewRo
     if not (Path(source).is_dir() or is_image(Path(source))):
         return {"text": text, "size": size}
     return {"text": text, "size": size or notes.get("size"), "image_shape": notes.get("image_shape")}
+
+
+def encoder_of(fitted: Any) -> TableEncoder | None:
+    """Return the encoder of a model of tables, or of a pipeline that begins with one."""
+    first = fitted[0] if isinstance(fitted, Pipeline) else fitted
+    return first if isinstance(first, TableEncoder) else getattr(first, "encoder_", None)
 
 
 def naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:
@@ -174,7 +181,7 @@ def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> Non
         problem = f"the model was fitted to images of {expected}, but these are {actual}"
         raise InputError(problem, "convert them to the same size and colours", code="wrong_image_shape")
     n_features = getattr(fitted, "n_features_in_", None)
-    if data.kind not in ("texts", "mixed") and n_features not in (None, data.X.shape[1]):
+    if hasattr(data.X, "shape") and n_features not in (None, data.X.shape[1]):
         problem = f"the model was fitted to {n_features} columns, but the input has {data.X.shape[1]}"
         raise InputError(problem, "use the same columns", code="wrong_n_features")
 
@@ -222,8 +229,9 @@ def update(
     old = stored.rows_for(data)
     with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         rows = fitted[:-1].transform(data.X) if isinstance(fitted, Pipeline) and len(fitted) > 1 else data.X
-        used, replaces = match_rows(old, rows, data.row_names, on_duplicate)
-        changes = stored.clusterer.update(rows[used], replaces=replaces) if len(used) else None
+        used, replaces = match_rows(old, stored.clusterer._check_new_points(rows), data.row_names, on_duplicate)
+        with ignore_warnings(FiedlerWarning):  # which the line above has given
+            changes = stored.clusterer.update(take_rows(rows, used), replaces=replaces) if len(used) else None
     if changes is None:
         text = f"nothing was changed: all {data.n_rows} rows of {results.source_title(source)} are in {folder} already"
         output.result(_as_json(folder, None, stored.ids, [], {}, data.n_rows), text)
@@ -243,6 +251,14 @@ def update(
     rest = iter(added)
     new_ids = [ids[place] if place >= 0 else next(rest) for place in replaces]
     output.result(_as_json(folder, changes, ids, new_ids, scores, n_known), "\n".join(lines))
+
+
+def take_rows(X: Any, numbers: np.ndarray) -> Any:
+    """Return some rows of an array, or of a table of columns."""
+    if not isinstance(X, Mapping):
+        return X[numbers]
+    take = lambda cells: cells[numbers] if isinstance(cells, np.ndarray) else type(cells)(cells[i] for i in numbers)  # noqa: E731
+    return {name: take(cells) for name, cells in X.items()}
 
 
 class StoredResults(NamedTuple):
@@ -337,21 +353,21 @@ class OldRows(NamedTuple):
         """Return the names under which rows are added."""
         return added if self.is_named else continue_ids(self.ids, added)
 
-    def have(self, rows: Any, start: int) -> bool:
-        """Whether rows equal those of the model from a number on."""
-        return bool(equal_rows(self.clusterer, rows, start + np.arange(rows.shape[0])).all())
+    def have(self, points: Any, start: int) -> bool:
+        """Whether points equal the rows of the model from a number on."""
+        return bool(equal_rows(self.clusterer, points, start + np.arange(points.shape[0])).all())
 
-    def has_input(self, rows: Any, names: list[str]) -> bool:
-        """Whether rows are all those of an earlier input, in the same order."""
+    def has_input(self, points: Any, names: list[str]) -> bool:
+        """Whether points are all the rows of an earlier input, in the same order."""
         starts = np.cumsum([0, *self.parts])
         parts = [start for start, size in zip(starts, self.parts) if size == len(names)]
         return any(
-            (not self.is_named or self.ids[start : start + len(names)] == names) and self.have(rows, start)
+            (not self.is_named or self.ids[start : start + len(names)] == names) and self.have(points, start)
             for start in parts
         )
 
 
-def match_rows(old: OldRows, rows: Any, names: list[str], on_duplicate: str) -> tuple[np.ndarray, np.ndarray]:
+def match_rows(old: OldRows, points: Any, names: list[str], on_duplicate: str) -> tuple[np.ndarray, np.ndarray]:
     """Return which new rows are used, and the number of the old row that each of these replaces, -1 for none.
 
     Rows that are in the model already are left out: all of an input that is given again, the beginning of one that has
@@ -360,10 +376,10 @@ def match_rows(old: OldRows, rows: Any, names: list[str], on_duplicate: str) -> 
     m, n = len(names), len(old.ids)
     if on_duplicate == "add":
         return np.arange(m), np.full(m, -1)
-    if old.has_input(rows, names):
+    if old.has_input(points, names):
         return np.arange(0), np.arange(0)
     if not old.is_named:
-        has_grown = m >= n and old.have(rows[:n], 0)
+        has_grown = m >= n and old.have(points[:n], 0)
         used = np.arange(n if has_grown else 0, m)
         return used, np.full(len(used), -1)
     places: dict[str, list[int]] = {}
@@ -373,7 +389,7 @@ def match_rows(old: OldRows, rows: Any, names: list[str], on_duplicate: str) -> 
     is_known, is_changed, replaces = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool), np.full(m, -1)
     if pairs:
         new, numbers = np.array(pairs).T
-        is_known[new[equal_rows(old.clusterer, rows[new], numbers)]] = True
+        is_known[new[equal_rows(old.clusterer, points[new], numbers)]] = True
         is_changed[new] = True
         is_changed &= ~is_known
         replaces[new] = numbers
@@ -484,14 +500,18 @@ def _descriptions(fitted: Any, clusterer: Any, notes: dict[str, Any]) -> tuple[d
     """Return by what clusters are described (columns in their units, terms, images), and what is lost of it."""
     steps = dict(fitted.steps[:-1]) if isinstance(fitted, Pipeline) else {}
     rows, kind = clusterer._rows_of_fit(), notes["kind"]
-    if clusterer.view_ != "rows":
+    if clusterer.view_ not in (ROWS, INDICATORS):
         return {}, LOST_COLUMNS.format(f"coordinates in the view {clusterer.view_!r}")
     if kind == "images":
         return {"images": np.asarray(rows).reshape(-1, *notes["image_shape"])}, None
     if kind == "texts":
         return {"feature_names": steps["terms"].get_feature_names_out()}, None
-    if kind == "mixed":
-        return {"feature_names": steps["table"].get_feature_names_out()}, LOST_COLUMNS.format("encoded columns")
+    encoder = encoder_of(fitted)
+    if encoder is not None:
+        columns = {"feature_names": encoder.get_feature_names_out()}
+        if encoder.smoothing_ is None or clusterer.view_ == INDICATORS:
+            return {"original": encoder.decode(to_numpy(rows)), **columns}, None
+        return columns, LOST_COLUMNS.format("encoded columns")
     scaler = steps.get("scale")
     if isinstance(scaler, Normalizer):
         return {"feature_names": notes["feature_names"]}, LOST_COLUMNS.format("scaled columns")

@@ -454,7 +454,7 @@ class ExplainMixin:
         try:
             if not is_table(row) and not sp.issparse(row):
                 row = np.atleast_2d(to_numpy(row))
-            elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None and self._state.completer is None:
+            elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None:
                 row = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in row.values()])
         except (ValueError, TypeError, OverflowError):
             raise _not_a_row(row) from None

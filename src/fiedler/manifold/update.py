@@ -468,14 +468,14 @@ def check_replaces(replaces: Any, n_new: int, n_old: int) -> np.ndarray:
     return numbers.astype(np.int64)
 
 
-def equal_rows(model: Any, X_new: MatrixLike, numbers: np.ndarray) -> np.ndarray:
-    """Return which new rows equal the rows of a model with the given numbers, up to rounding, in its view."""
-    X_new, rows = model._check_new_points(X_new), model._rows_of_fit()[numbers]
+def equal_rows(model: Any, points: Array, numbers: np.ndarray) -> np.ndarray:
+    """Return which points in the view of a model equal its rows with the given numbers, up to rounding."""
+    rows = model._rows_of_fit()[numbers]
     rounding = MAX_ROUNDING * np.finfo(rows.dtype).eps
     if sp.issparse(rows):
-        difference = abs(sp.csr_array(X_new) - rows).max(axis=1).toarray().ravel()
+        difference = abs(sp.csr_array(points) - rows).max(axis=1).toarray().ravel()
         return difference <= rounding * abs(rows).max()
-    return (np.abs(to_numpy(X_new) - rows) <= rounding * np.abs(rows).max(axis=0, initial=0)).all(axis=1)
+    return (np.abs(to_numpy(points) - rows) <= rounding * np.abs(rows).max(axis=0, initial=0)).all(axis=1)
 
 
 class UpdateMixin:
