@@ -216,10 +216,10 @@ class Drift(NamedTuple):
         if self._is_far:
             return f"clear: {far}{f', and {shares}' if are_shares_new else ''}; consider a new fit on all rows"
         if self.far_share > self.far_by_chance:
-            return f"small: {far}{f', and {shares}' if are_shares_new else ''}; the clusters still fit the others"
+            return f"small: {far}{f', and {shares}' if are_shares_new else ''}; too few to ask for a new fit"
         near = "the new rows are as near to the old ones as these to each other"
         if are_shares_new:
-            return f"only in the shares of the clusters: {shares}; {near}, so the clusters still fit"
+            return f"only in the shares of the clusters: {shares}; {near}, so that is no reason for a new fit"
         return f"none: {near}, in about the same shares of the clusters"
 
 
