@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fiedler
 from contract import INSTANCES, blobs, fit, result, rows_for, target_for
-from fiedler import EmbedKMeans, LabelGraph, LandmarkGraph, _registry, _validation
+from fiedler import EmbedKMeans, LabelGraph, LandmarkGraph, LPIClustering, _registry, _validation
 from fiedler._records import FitHistory
 from fiedler.core.arrays import is_numpy, to_numpy
 from fiedler.core.parallel import _OneThread
@@ -327,6 +327,23 @@ def test_data_frames_and_pipelines(model, X):
     if hasattr(model, "transform"):
         out = pipeline.transform(frame)
         assert list(out.columns) == list(pipeline[-1].get_feature_names_out())
+
+
+def test_clusterers_with_memberships_return_them_as_data_frames(model, X):
+    """After ``set_output``, with the index of the rows; LPIClustering transforms to coordinates instead."""
+    if not is_clusterer(model) or not hasattr(model, "predict_proba") or isinstance(model, LPIClustering):
+        return
+    frame = pd.DataFrame(X, columns=list("abcde"), index=[f"r{i}" for i in range(len(X))])
+    one = clone(model).set_output(transform="pandas")
+
+    fitted, again = one.fit_transform(frame), one.transform(frame[::-1])
+
+    assert list(fitted.columns) == [f"{type(model).__name__.lower()}{k}" for k in range(3)]
+    assert list(fitted.index) == list(frame.index)
+    assert list(again.index) == list(frame.index)[::-1]
+    assert_allclose(again.to_numpy(), to_numpy(one.predict_proba(frame[::-1])))
+    assert_allclose(fitted.to_numpy(), again[::-1].to_numpy(), atol=1e-6)
+    assert isinstance(one.set_output(transform="default").transform(frame), np.ndarray)
 
 
 NO_HISTORY = {

@@ -75,6 +75,7 @@ class Values(NamedTuple):
     has_mixed_notations: bool = False  # whether mistakes are of the type, but in another notation than the others
     alternative: str = ""  # another notation in which all cells can be read
     placeholders: tuple[str, ...] = ()  # words for missing values that would be words of a category elsewhere
+    joined: tuple[str, ...] = ()  # words of a category that are taken for others, which differ in capitals only
 
     @property
     def is_plain(self) -> bool:
