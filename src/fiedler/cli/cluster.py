@@ -88,6 +88,10 @@ def cluster(
         int | None,
         typer.Option(metavar="N", help="The largest number of clusters that --method auto may choose; default: any."),
     ] = None,
+    outliers: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="The share of the rows, such as 0.01, that are in no cluster: label -1."),
+    ] = None,
     levels: Annotated[
         str | None,
         typer.Option(
@@ -121,6 +125,7 @@ def cluster(
     check_source(source)
     results.check_folder(folder, source, force=force, append=append)
     options: dict[str, Any] = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
+    options |= {"outliers": outliers}
     if memory or workdir or scheduler:
         keywords = reading.keywords()
         drop = keywords.pop("drop")

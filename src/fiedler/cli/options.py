@@ -35,7 +35,9 @@ Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize image
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")]
 Scale = Annotated[
     str,
-    typer.Option(help="auto, standard, range, unit, none. auto is standard for tables, unit for images, else none."),
+    typer.Option(
+        help="auto, standard, range, unit, none. auto suits the columns of tables; unit for images, else none."
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
 Memory = Annotated[
