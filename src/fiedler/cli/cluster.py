@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ from ..out_of_core.run import check_workers, parse_memory, running_client
 from ..out_of_core.store import Workspace
 from ..report import summarize
 from ..report.cards import jsonable
+from ..table import TableEncoder
 from ..table.columns import Requests
 from ..table.profiles import profile_table
 from . import fitting, results
@@ -50,6 +52,7 @@ ANNOUNCED_SECONDS = 5.0  # expected time from which on it is said before the sta
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
 LABELS_FOLDER = "labels"  # of the labels of blocks
 REPORT_ROWS = 10_000  # of the sample of blocks that the report shows
+SCALED_BY_ROWS = 100_000  # of blocks of a table, from which the scales of its columns are taken
 DEFAULT_METHODS = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
 SILHOUETTE_SAMPLE = 5000  # maximum number of rows for the silhouette
 COLUMN_TITLES = {"clusters": "K", "modularity": "mod.", "silhouette": "silh.", "seconds": "s", "peak_mb": "MB"}
@@ -302,14 +305,19 @@ class ScaledBlocks(NamedTuple):
 
 
 def read_scaled(source: str, drop: Sequence[str], scale: str) -> ScaledBlocks:
-    """Open a file in blocks, and scale the columns of a table to mean 0 and variance 1 unless told otherwise."""
+    """Open a file in blocks, and scale the columns of a table as :class:`TableEncoder` does unless told otherwise."""
     X = read_blocks(source, drop=drop)
     X = X.astype(float_type(X.dtype))
     known = file_format(Path(source))
     is_array = known is not None and known.blocks is not None
-    scale = ("none" if is_array else "standard") if scale == "auto" else scale
-    rows, steps = choose(BLOCK_SCALES, scale, option="scale", also=["auto"])(X)
+    scale = "none" if is_array and scale == "auto" else scale
+    rows, steps = choose(BLOCK_SCALES, scale, option="scale")(X)
     return ScaledBlocks(X, rows, steps, scale)
+
+
+def _table_columns(X: Any) -> tuple[Any, Steps]:
+    encoder = TableEncoder().fit(np.concatenate([rows for rows, *_ in measure_blocks(X, SCALED_BY_ROWS)]))
+    return X.map_blocks(encoder.transform, dtype=X.dtype), [("scale", encoder)]
 
 
 def _standard_columns(X: Any) -> tuple[Any, Steps]:
@@ -322,6 +330,7 @@ def _unit_rows(X: Any) -> tuple[Any, Steps]:
 
 
 BLOCK_SCALES: dict[str, Callable[[Any], tuple[Any, Steps]]] = {
+    "auto": _table_columns,
     "standard": _standard_columns,
     "unit": _unit_rows,
     "none": lambda X: (X, []),
@@ -329,19 +338,28 @@ BLOCK_SCALES: dict[str, Callable[[Any], tuple[Any, Steps]]] = {
 
 
 def fit_scaler(X: Any) -> StandardScaler:
-    """Fit a scaler in the workers; an error names the block and the row of a value that is not a number."""
-    dask = import_optional("dask", extra="dask", purpose="Dask arrays")
-    measure = dask.delayed(_measure_block, pure=False)
-    parts = dask.compute(*(measure(block, number) for number, block in enumerate(input_blocks(X))))
-    mean, variance = add_moments(part for part in parts if part[0])
+    """Fit a scaler in the workers."""
+    mean, variance = add_moments(part[1:] for part in measure_blocks(X, 0) if part[1])
     deviation = np.sqrt(variance)
     return StandardScaler().fit(np.stack([mean - deviation, mean + deviation]))  # two rows with these moments
 
 
-def _measure_block(rows: Any, block: int) -> tuple[int, np.ndarray, np.ndarray]:
-    """Return the number of rows of a block, their means, and the sums of squared deviations from these."""
+def measure_blocks(X: Any, n_sampled: int) -> list[tuple[np.ndarray, int, np.ndarray, np.ndarray]]:
+    """Check the blocks in the workers; an error names the block and the row of a value that is not a number.
+
+    Return about ``n_sampled`` rows in all, the numbers of rows of the blocks, their means, and the sums of squared
+    deviations from these.
+    """
+    dask = import_optional("dask", extra="dask", purpose="Dask arrays")
+    blocks = input_blocks(X)
+    measure, of_each = dask.delayed(_measure_block, pure=False), math.ceil(n_sampled / len(blocks))
+    return list(dask.compute(*(measure(block, number, of_each) for number, block in enumerate(blocks))))
+
+
+def _measure_block(rows: Any, block: int, n_sampled: int) -> tuple[np.ndarray, int, np.ndarray, np.ndarray]:
     checked = check_block(rows, block, n_features=None, dtype=float_type(rows.dtype))
-    return len(rows), checked.get("mean", np.zeros(0)), checked.get("deviations", np.zeros(0))
+    some = np.sort(np.random.RandomState(block).permutation(len(rows))[:n_sampled])
+    return rows[some], len(rows), checked.get("mean", np.zeros(0)), checked.get("deviations", np.zeros(0))
 
 
 def write_parts(folder: Path, model: ManifoldClustering) -> tuple[np.ndarray, np.ndarray]:

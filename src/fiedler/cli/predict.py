@@ -144,9 +144,10 @@ def _reading_options(source: str, fitted: Any, notes: dict[str, Any], new: NewRo
 
 
 def encoder_of(fitted: Any) -> TableEncoder | None:
-    """Return the encoder of a model of tables, or of a pipeline that begins with one."""
+    """Return the encoder of a model of tables, or of a pipeline that begins with one, which knows their columns."""
     first = fitted[0] if isinstance(fitted, Pipeline) else fitted
-    return first if isinstance(first, TableEncoder) else getattr(first, "encoder_", None)
+    encoder = first if isinstance(first, TableEncoder) else getattr(first, "encoder_", None)
+    return encoder if hasattr(encoder, "feature_names_in_") else None
 
 
 def naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:
