@@ -23,6 +23,7 @@ from ..io.arrays import H5AD, is_image
 from ..io.formats import is_table_file
 from ..io.record import encode_labels, number_rows
 from ..manifold import UpdateResult
+from ..manifold.explain import ClusterPipeline
 from ..metrics import score_table
 from ..persistence import load, read_notes
 from ..report import read_summary, summarize
@@ -203,6 +204,8 @@ def update(
     steps = fitted[:-1] if isinstance(fitted, Pipeline) else None
     with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         changes = clusterer.update(steps.transform(data.X) if steps else data.X)
+    if isinstance(fitted, ClusterPipeline):
+        fitted.add_rows(data.columns)
     new_ids = continue_ids(ids, data.row_names)
     known = set(ids)
     if repeated := [name for name in new_ids if name in known]:
@@ -304,6 +307,7 @@ def _summarize(
         class_names=None if classes is None else classes[1],
         title=before["title"],
         settings=settings | ({"columns": lost} if lost else {}),
+        columns=[tuple(column.values()) for column in before.get("columns") or []] or None,
         command=results.command_line(),
         **described,
     )
@@ -313,6 +317,8 @@ def _descriptions(fitted: Any, clusterer: Any, notes: dict[str, Any]) -> tuple[d
     """Return by what clusters are described (columns in their units, terms, images), and what is lost of it."""
     steps = dict(fitted.steps[:-1]) if isinstance(fitted, Pipeline) else {}
     rows, kind = clusterer._rows_of_fit(), notes["kind"]
+    if isinstance(fitted, ClusterPipeline) and fitted.profiles_ is not None and fitted.profiles_.columns:
+        return {"original": fitted.profiles_}, None
     if clusterer.view_ != "rows":
         return {}, LOST_COLUMNS.format(f"coordinates in the view {clusterer.view_!r}")
     if kind == "images":

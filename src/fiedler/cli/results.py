@@ -263,6 +263,7 @@ def write_labels(
     """Write one CSV row per sample: id, label, name of the cluster (if any), confidence, memberships, other levels."""
     write_row = _row_writer(file)
     shares = np.empty((len(labels), 0)) if memberships is None else memberships
+    cluster_names = cluster_names if any(cluster_names or ()) else None
     soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
     columns = _level_columns(levels)
     write_row([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft, *columns])

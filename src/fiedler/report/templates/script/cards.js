@@ -2,7 +2,7 @@
 
 import { goToMap, showRow, toggleCluster } from "./actions.js";
 import { groupHues } from "./colours.js";
-import { byId, el } from "./dom.js";
+import { breakable, byId, el, svg } from "./dom.js";
 import { countNoun, formatCount, percent, standardDeviations } from "./format.js";
 import { swatch, thumbnail } from "./marks.js";
 import {
@@ -32,6 +32,9 @@ function notes() {
   }
   if (data.clusters.some((cluster) => cluster.contrasts.length)) {
     sentences.push("Bars show how far the mean of a cluster is from that of all rows, in standard deviations (sd).");
+  }
+  if (data.clusters.some((cluster) => cluster.shape)) {
+    sentences.push("Lines show the means of all columns, from the first to the last, above or below those of all rows.");
   }
   if (hasOnlyCardTexts) {
     const included = formatCount(data.texts.rows.length);
@@ -64,8 +67,9 @@ function card(cluster) {
     ),
     el("p", { class: "size" }, heading ? `${clusterName(cluster.label)} · ${size}` : size),
     cluster.confidence === null ? "" : meter(cluster.confidence),
-    cluster.terms.length ? terms(cluster.terms) : "",
+    cluster.shape ? drawShape(cluster.shape) : "",
     cluster.contrasts.length ? contrasts(cluster.contrasts) : "",
+    cluster.terms.length ? terms(cluster.terms) : "",
     ...(cluster.size === 0 ? [el("p", { class: "note" }, "This cluster has no rows.")] : members(cluster)),
   );
 }
@@ -75,6 +79,21 @@ const meter = (share) =>
 
 const terms = (pairs) =>
   el("ul", { class: "terms", "aria-label": "Leading terms" }, ...pairs.map(([term]) => el("li", {}, term)));
+
+/** The means of all columns of a cluster as a line, above or below those of all rows, which are the line in the middle. */
+function drawShape(values) {
+  const [width, height] = [300, 60];
+  const widest = Math.max(1, ...data.clusters.flatMap(({ shape }) => shape ?? []).map(Math.abs));
+  const x = (at) => ((at * width) / (values.length - 1)).toFixed(1);
+  const y = (value) => (height / 2 - (value * (height / 2 - 2)) / widest).toFixed(1);
+  const title = "The means of the columns, from the first to the last, above or below those of all rows";
+  return svg(
+    "svg",
+    { class: "shape", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": title },
+    svg("line", { x1: 0, x2: width, y1: height / 2, y2: height / 2 }),
+    svg("polyline", { points: values.map((value, at) => `${x(at)},${y(value)}`).join(" ") }),
+  );
+}
 
 /** Columns in which a cluster differs most, as bars to the right or to the left of the mean of all rows. */
 function contrasts(entries) {
@@ -87,7 +106,7 @@ function contrasts(entries) {
   const line = ({ column, value, overall, difference, lift }) => {
     const title = lift === null ? standardDeviations(difference) : `${lift.toFixed(1)} times as many as in all rows`;
     const cells = [bar(difference), value, overall ?? ""].map((part) => el("td", {}, part));
-    return el("tr", { title }, el("th", { scope: "row" }, column), ...cells);
+    return el("tr", { title }, el("th", { scope: "row" }, ...breakable(column)), ...cells);
   };
   const head = ["Column", "", "here", "all rows"].map((name) => el("th", { scope: "col" }, name));
   return el(

@@ -1,10 +1,11 @@
 // The tooltip of the row under the pointer.
 
 import { toScreen } from "./camera.js";
-import { byId, el } from "./dom.js";
+import { breakable, byId, el } from "./dom.js";
 import { percent } from "./format.js";
 import { swatch, thumbnail } from "./marks.js";
 import {
+  cellsOf,
   className,
   clusterName,
   confidence,
@@ -32,8 +33,16 @@ function content(row) {
     customName(labels[row]) ? el("small", {}, clusterName(labels[row])) : "",
     truth ? el("p", {}, `Class ${className(truth[row])}`) : "",
     thumbnail(thumbnailIndex(row), 72),
+    cells(row),
     textOf(row) ? el("p", {}, textOf(row)) : "",
   ].filter((part) => part !== "");
+}
+
+/** The values of the row in the columns that differ most between clusters. */
+function cells(row) {
+  const line = ([name, text]) => el("tr", {}, el("th", { scope: "row" }, ...breakable(name)), el("td", {}, text));
+  const pairs = cellsOf(row);
+  return pairs.length ? el("table", { class: "cells" }, el("tbody", {}, ...pairs.map(line))) : "";
 }
 
 function update() {
