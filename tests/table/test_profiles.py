@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from fiedler.table.columns import Requests, plan_columns, recognise_columns
-from fiedler.table.profiles import Contrast, name_cluster, profile_rows, profile_table
+from fiedler.table.profiles import Contrast, _name_parts, name_cluster, profile_rows, profile_table
 
 
 @pytest.fixture
@@ -101,13 +101,14 @@ def test_names_are_terms_or_contrasts():
 
     terms = [("car", 1.0), ("road", 0.5), ("red", 0.2), ("x", 0.1)]
 
-    assert name_cluster([], [plan, *numbers]) == "plan = pro, low age"
-    assert name_cluster([], numbers[::-1]) == "joined around 1970-01-10, low age"
-    assert name_cluster(terms, [plan]) == "plan = pro"
-    assert name_cluster(terms, []) == "car, road, red"
-    assert name_cluster(terms, [numbers[0]._replace(difference=0.3)]) == "car, road, red"  # not clear
-    assert name_cluster([], [numbers[0]._replace(difference=0.3)]) == "high age"
-    assert name_cluster([], [numbers[0]._replace(difference=0.1)]) is None  # says nothing
+    named = lambda terms, *contrasts: name_cluster(_name_parts(terms, contrasts))  # noqa: E731
+    assert named([], plan, *numbers) == "plan = pro, low age"
+    assert named([], *numbers[::-1]) == "joined around 1970-01-10, low age"
+    assert named(terms, plan) == "plan = pro"
+    assert named(terms) == "car, road, red"
+    assert named(terms, numbers[0]._replace(difference=0.3)) == "car, road, red"  # not clear
+    assert named([], numbers[0]._replace(difference=0.3)) == "high age"
+    assert named([], numbers[0]._replace(difference=0.1)) is None  # says nothing
 
 
 @pytest.fixture
@@ -199,12 +200,18 @@ def test_columns_that_were_not_compared_are_no_evidence(rng):
     assert [name for name, _ in profiles.evidence(profiles.entries[3], 0, 1)] == ["a"]
 
 
-def test_equal_names_get_longer():
+def test_equal_names_are_told_apart():
     y = np.repeat([0, 1, 2, 3], 25)
     X = np.stack([y % 2, y % 2, y // 2, y // 2], axis=1) + 0.01 * np.arange(100)[:, None] % 0.05 * np.arange(1, 5)
     profiles = profile_rows(X * [4, 4, 1, 1], y, 4, list("abcd"))
 
-    assert len(set(profiles.names())) == 4
+    names = profiles.names()
+    assert len(set(names)) == 4
+    terms = {"note": [[("car", 3.0), ("road", 2.0), ("red", 1.0), (last, 0.5)] for last in ("new", "old")]}
+    assert profiles._replace(means=profiles.means[:2] * 0, terms=terms, columns=[], kinds=[]).names() == [
+        "car, road, new",
+        "car, road, old",
+    ]
 
 
 def test_columns_that_were_not_compared_are_not_among_the_contrasts(rng):

@@ -25,6 +25,7 @@ from .columns import Column
 MAX_LEVELS = 30  # words of a category, the most frequent ones
 MAX_TERMS = 10  # per cluster
 NAMED_TERMS = 3  # per cluster, whose shares are computed
+MAX_PHRASES = 12  # per cluster, among which one is found that tells it from a namesake
 MAX_KEPT = 20_000_000  # entries of rows, 80 MB
 MIN_DIFFERENCE = 0.05  # in standard deviations: smaller ones are displayed as 0.0
 ROWS_PER_BLOCK = 65_536
@@ -209,16 +210,17 @@ class Profiles(NamedTuple):
         return sorted(terms, key=lambda pair: -pair[1])[:MAX_TERMS]
 
     def names(self) -> list[str | None]:
-        """Return a name for each cluster: its largest contrasts or its terms, more of them where names are equal."""
+        """Return a name for each cluster: its largest contrasts or its terms, and what tells equal names apart."""
         is_of_texts = all(kind == "text" or column in self.left_out for column, kind in zip(self.columns, self.kinds))
-        described = [
-            (self.leading_terms(label), [] if is_of_texts else self.contrasts(label, of_names=True))
-            for label in range(len(self.means))
+        parts = [
+            _name_parts(self.leading_terms(k), [] if is_of_texts else self.contrasts(k, MAX_PHRASES, of_names=True))
+            for k in range(len(self.means))
         ]
-        names = [name_cluster(*one) for one in described]
-        for n_more in (1, 2):
-            repeated = {name for name in names if names.count(name) > 1}
-            names = [name_cluster(*one, n_more) if name in repeated else name for name, one in zip(names, described)]
+        names = [name_cluster(one) for one in parts]
+        for name in {name for name in names if name is not None and names.count(name) > 1}:
+            places = [k for k in range(len(names)) if names[k] == name]
+            for k in places:
+                names[k] = name_cluster(parts[k], [parts[other] for other in places if other != k])
         return names
 
     def evidence(self, entries: np.ndarray, label: int, rival: int | None) -> list[tuple[str, float]]:
@@ -285,13 +287,28 @@ class Profiles(NamedTuple):
         }
 
 
-def name_cluster(terms: Terms, contrasts: Sequence[Contrast], n_more: int = 0) -> str | None:
-    """Return a name for a cluster: two contrasts, or three terms if there is no clear contrast, and ``n_more``."""
-    clear = [one for one in contrasts if one.score >= CLEAR]
-    if terms and not clear:
-        return ", ".join(term for term, _ in terms[: 3 + n_more])
-    weak = [one for one in contrasts if one.score >= WEAK]
-    return ", ".join(one.phrase for one in (clear or weak)[: 2 + n_more]) or None
+def _name_parts(terms: Terms, contrasts: Sequence[Contrast]) -> list[str]:
+    """Return what a cluster can be called after, the best first: clear contrasts, or terms, or else weak contrasts."""
+    clear = [one.phrase for one in contrasts if one.score >= CLEAR]
+    if terms and not clear:  # three of them are a name
+        words = [term for term, _ in terms]
+        return [", ".join(words[:2]), *words[2:]]
+    return clear or [one.phrase for one in contrasts if one.score >= WEAK]
+
+
+def name_cluster(parts: Sequence[str], namesakes: Sequence[Sequence[str]] = ()) -> str | None:
+    """Return a name from the first parts; among namesakes, from the first one and one that none of these has.
+
+    Examples
+    --------
+    >>> name_cluster(["high age", "low income", "plan = pro"])
+    'high age, low income'
+    >>> name_cluster(["high age", "low income", "plan = pro"], [["high age", "low income", "low visits"]])
+    'high age, plan = pro'
+    """
+    known = {part for other in namesakes for part in other}
+    own = [part for part in parts if part not in known] if namesakes else []
+    return ", ".join([*parts[:1], *own[:1]] if own else parts[:2]) or None
 
 
 # ---------------------------------------------------------------------------------------------------- from the columns

@@ -63,7 +63,7 @@ function card(cluster) {
       "header",
       {},
       swatch(cluster.label),
-      el("h3", {}, el("button", { type: "button", onclick: select }, heading || clusterName(cluster.label))),
+      el("h3", {}, el("button", { type: "button", onclick: select }, ...breakable(heading || clusterName(cluster.label)))),
     ),
     el("p", { class: "size" }, heading ? `${clusterName(cluster.label)} · ${size}` : size),
     cluster.confidence === null ? "" : meter(cluster.confidence),
@@ -95,6 +95,9 @@ function drawShape(values) {
   );
 }
 
+/** Whether the name of a column would have to be broken inside words, or into many lines, beside its values. */
+const isLong = (column) => column.length > 26 || column.split(/[\s_/=.:]/).some((part) => part.length > 11);
+
 /** Columns in which a cluster differs most, as bars to the right or to the left of the mean of all rows. */
 function contrasts(entries) {
   const widest = Math.max(1, ...entries.map(({ difference }) => Math.abs(difference)));
@@ -106,7 +109,9 @@ function contrasts(entries) {
   const line = ({ column, value, overall, difference, lift }) => {
     const title = lift === null ? standardDeviations(difference) : `${lift.toFixed(1)} times as many as in all rows`;
     const cells = [bar(difference), value, overall ?? ""].map((part) => el("td", {}, part));
-    return el("tr", { title }, el("th", { scope: "row" }, ...breakable(column)), ...cells);
+    const name = el("th", { scope: "row", colspan: isLong(column) ? 4 : null }, ...breakable(column));
+    if (!isLong(column)) return [el("tr", { title }, name, ...cells)];
+    return [el("tr", { title, class: "above" }, name), el("tr", { title }, el("td"), ...cells)]; // a line of its own
   };
   const head = ["Column", "", "here", "all rows"].map((name) => el("th", { scope: "col" }, name));
   return el(
@@ -114,7 +119,7 @@ function contrasts(entries) {
     { class: "contrasts" },
     el("caption", { class: "visually-hidden" }, "Columns in which the cluster differs most, here and in all rows"),
     el("thead", {}, el("tr", {}, ...head)),
-    el("tbody", {}, ...entries.map(line)),
+    el("tbody", {}, ...entries.flatMap(line)),
   );
 }
 

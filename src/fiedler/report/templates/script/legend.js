@@ -2,7 +2,7 @@
 
 import { toggleCluster } from "./actions.js";
 import { COLOURINGS, confidenceColour, opacity } from "./colours.js";
-import { byId, el } from "./dom.js";
+import { breakable, byId, el } from "./dom.js";
 import { formatCount, percent } from "./format.js";
 import { dot, thumbnail } from "./marks.js";
 import { clusterName, confidence, customName, data, leadingTerms, n } from "./rows.js";
@@ -39,7 +39,7 @@ function groups(colouring) {
 }
 
 function parts(colouring, group, size) {
-  const name = el("span", {}, colouring.name(group));
+  const name = el("span", {}, ...breakable(colouring.name(group)));
   return [dot(group, colouring.last), name, el("span", { class: "count" }, formatCount(size))];
 }
 

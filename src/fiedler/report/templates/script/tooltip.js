@@ -29,7 +29,7 @@ function content(row) {
   const share = confidence ? ` · confidence ${percent(confidenceOf(row))}` : "";
   return [
     el("strong", {}, nameOf(row)),
-    el("span", {}, swatch(labels[row]), ` ${displayName(labels[row])}${share}`),
+    el("span", {}, swatch(labels[row]), " ", ...breakable(`${displayName(labels[row])}${share}`)),
     customName(labels[row]) ? el("small", {}, clusterName(labels[row])) : "",
     truth ? el("p", {}, `Class ${className(truth[row])}`) : "",
     thumbnail(thumbnailIndex(row), 72),
