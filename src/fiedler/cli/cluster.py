@@ -226,7 +226,7 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         fitted.clusterer,
         prepared.rows,
         ids=data.row_names,
-        texts=data.X if data.kind == "texts" else None,
+        texts=_texts(data),
         images=None if data.image_shape is None else np.asarray(data.X).reshape(-1, *data.image_shape),
         original=fitted.model.profiles_,
         columns=_column_uses(data),
@@ -239,6 +239,14 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         command=results.command_line(),
         **about,
     )
+
+
+def _texts(data: Input) -> list[str] | None:
+    """Return the texts that the report shows: those that are compared, or the first column of texts of a table."""
+    if data.kind == "texts":
+        return data.X
+    columns = [column.values.cells for column in data.plan or () if column.kind == "text"]
+    return [text or "" for text in columns[0]] if columns else None
 
 
 def _with_columns(data: Input, fitted: FittedClustering) -> Pipeline:

@@ -188,8 +188,8 @@ class Profiles(NamedTuple):
         is_left_out = np.array([column in self.left_out for column in self.columns], dtype=bool)
         is_shown = (np.abs(differences) >= MIN_DIFFERENCE) & ~is_left_out & ~(is_word & (differences < 0))
         is_shown &= ~(is_word & (coverage <= MIN_COVERAGE)) if of_names else True
-        found = dict[str, Contrast]()
-        for i in sorted(np.flatnonzero(is_shown), key=lambda i: -abs(differences[i]) * coverage[i]):
+        places, found = np.flatnonzero(is_shown), dict[str, Contrast]()
+        for i in places[np.argsort(-(np.abs(differences) * coverage)[places], kind="stable")]:
             value, overall, difference = (float(x[i]) for x in (self.means[label], self.overall, differences))
             what = (self.columns[i], self.kinds[i], self.levels[i])
             unit = self.units.get(self.columns[i], "")
@@ -374,17 +374,18 @@ def _text_entries(
     column: Column, labels: np.ndarray, n_clusters: int
 ) -> tuple[list[Terms], list[tuple[str | None, np.ndarray]]]:
     """Return the leading terms of each cluster, and for the first of them whether each text contains it."""
-    texts = column.values.cells.tolist()
-    terms = text_terms(texts, labels, n_clusters)
+    counts, vocabulary = _count_terms(column.values.cells)
+    terms = matrix_terms(counts, labels, n_clusters, vocabulary)
     first = sorted((pair for of_cluster in terms for pair in of_cluster[:NAMED_TERMS]), key=lambda pair: -pair[1])
     levels = list(dict.fromkeys(term for term, _ in first))[:MAX_LEVELS]
-    return terms, list(zip(levels, terms_in_texts(texts, levels).T))
+    places = {term: place for place, term in enumerate(vocabulary)}
+    contained = (counts[:, [places[term] for term in levels]].toarray() > 0).astype(np.float64)
+    contained[column.values.is_missing] = np.nan
+    return terms, list(zip(levels, contained.T))
 
 
 def terms_in_texts(texts: Sequence[str | None], terms: Sequence[str]) -> np.ndarray:
     """Return whether each text contains each term, of shape (n, n_terms); NaN for missing texts."""
-    if not terms:
-        return np.zeros((len(texts), 0))
     vectorizer = DocumentVectorizer(stop_words=None).fit([" ".join(terms)])
     places = [vectorizer.vocabulary_[term] for term in terms]
     contained = (vectorizer.counts([text or "" for text in texts])[:, places].toarray() > 0).astype(np.float64)
@@ -394,19 +395,26 @@ def terms_in_texts(texts: Sequence[str | None], terms: Sequence[str]) -> np.ndar
 
 def text_terms(texts: Sequence[str | None], labels: np.ndarray, n_clusters: int) -> list[Terms]:
     """Return the leading terms of each cluster."""
+    counts, vocabulary = _count_terms(texts)
+    return matrix_terms(counts, labels, n_clusters, vocabulary)
+
+
+def _count_terms(texts: Iterable[str | None]) -> tuple[sp.csr_array, list[str]]:
+    """Return how often each term is in each text, and the terms; there may be none."""
     documents = [text or "" for text in texts]
     try:
         with ignore_warnings(FiedlerWarning):  # documents without terms are expected here
             vectorizer = DocumentVectorizer().fit(documents)
     except ValueError:  # no document has a term
-        return [[] for _ in range(n_clusters)]
-    vocabulary = vectorizer.get_feature_names_out().tolist()
-    return matrix_terms(vectorizer.counts(documents), labels, n_clusters, vocabulary)
+        return sp.csr_array((len(documents), 0)), []
+    return vectorizer.counts(documents), vectorizer.get_feature_names_out().tolist()
 
 
 def matrix_terms(counts: Any, labels: np.ndarray, n_clusters: int, vocabulary: Sequence[str]) -> list[Terms]:
     """Return the leading terms of each cluster from counts of terms."""
     found: list[Terms] = [[] for _ in range(n_clusters)]
+    if not len(vocabulary):
+        return found
     for description in describe_clusters(counts, labels, list(vocabulary), n_terms=MAX_TERMS):
         found[int(description.cluster)] = description.terms
     return found
