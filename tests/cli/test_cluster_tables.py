@@ -389,3 +389,14 @@ def test_the_result_comes_first_in_at_most_ten_lines(k, run_fiedler, tmp_path):
     assert len(listed) + sum(int(line.split()[1]) for line in rest) == k
     assert any(line.startswith("columns left out: customer, country (2 of 7)") for line in lines)
     assert lines[-1].startswith(f"written to {tmp_path / 'out'}: report.html, ")
+
+
+def test_dates_that_may_be_read_in_two_ways_are_noted(run_fiedler, tmp_path):
+    kind = np.arange(60) % 2
+    columns = {"size": 5.5 * kind + np.arange(60) % 7, "day": [f"0{1 + i % 9}/0{1 + i % 7}/2024" for i in range(60)]}
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
+
+    result = run_fiedler("cluster", tmp_path / "t.csv", "-k", 2, "--effort", "fast", "--out", tmp_path / "out")
+
+    assert "note: dates in column 'day' are read as month/day/year, but could be day/month/year\n" in result.err
+    assert "day/month/year" not in result.out

@@ -175,14 +175,14 @@ def cluster(
     result = _result(data, fitted, summary, method, folder, append=append)
     result["levels"] = jsonable(fitted.clusterer.levels_) if numbers else None
     uses = summary["columns"] or []
-    for name in (column["name"] for column in uses if "; could be " in column["why"]):
-        output.note(f"dates in column {name!r} may be read in two ways; see 'How columns were used' in the report")
+    for column in data.plan or ():
+        if other := column.values.alternative:
+            output.note(f"dates in column {column.name!r} are read as {column.values.notation}, but could be {other}")
+    details = _left_out(uses)
     if verbose:
         details = [_plan_as_text(uses), *([] if fitted.evidence is None else [str(fitted.evidence)])]
-    else:
-        details = _left_out(uses)
-    shown = _as_text(result, fitted.evidence, len(details) if not verbose else None)
-    tree = [] if not numbers else _table_of_levels(result["levels"], None if verbose else numbers)
+    shown = _as_text(result, fitted.evidence, None if verbose else len(details))
+    tree = _table_of_levels(result["levels"], None if verbose else numbers) if numbers else []
     output.result(result, *shown, *tree, *details, _written_to(folder, result["files"]))
 
 
@@ -296,13 +296,11 @@ def _as_text(result: dict[str, Any], evidence: NClustersChoice | None, n_details
     """Return the result for the terminal, in the lines that ``n_details`` others leave of `MAX_LINES`; all for None."""
     clusters = [row for row in result["clusters"] if row["size"]]
     method = "" if result["method"] == "auto" else f" by {result['method']}"
-    head = (
-        f"{result['rows']} rows in {'one cluster' if len(clusters) == 1 else f'{len(clusters)} clusters'}{method}, in"
-    )
-    head = f"{head} {result['seconds']:.1f} s"
+    how = f"{method}, in {result['seconds']:.1f} s"
+    count = "one cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
+    head = f"{result['rows']} rows in {count}{how}"
     if evidence is not None:
-        sentence = evidence.sentence.replace("n_clusters", "-k")
-        head = f"{result['rows']} rows{method}, in {result['seconds']:.1f} s: {sentence}"
+        head = f"{result['rows']} rows{how}: {evidence.sentence.replace('n_clusters', '-k')}"
     notes = [*_cautions(result), *([fitting.format_agreement(scores)] if (scores := result.get("scores")) else [])]
     if len(clusters) == 1:
         return [head, *notes]

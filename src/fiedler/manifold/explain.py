@@ -528,7 +528,8 @@ class ExplainMixin:
         source: _Source,
     ) -> RowExplanation:
         """Explain a new row from an array or data frame, of a pipeline also from a list with a text."""
-        is_text = source.prepare is not _as_given and isinstance(given, list) and isinstance(given[0], str)
+        is_list = source.prepare is not _as_given and isinstance(given, list)
+        is_text = is_list and all(isinstance(text, str) for text in given)
         try:
             if not is_text and not is_table(given) and not sp.issparse(given):
                 given = np.atleast_2d(to_numpy(given))
