@@ -180,7 +180,7 @@ def cluster(
             output.note(f"dates in column {column.name!r} are read as {column.values.notation}, but could be {other}")
     details = _left_out(uses)
     if verbose:
-        details = [_plan_as_text(uses), *([] if fitted.evidence is None else [str(fitted.evidence)])]
+        details = [_plan_as_text(uses), *([] if fitted.evidence is None else [_in_options(fitted.evidence)])]
     shown = _as_text(result, fitted.evidence, None if verbose else len(details))
     tree = _table_of_levels(result["levels"], None if verbose else numbers) if numbers else []
     output.result(result, *shown, *tree, *details, _written_to(folder, result["files"]))
@@ -300,7 +300,7 @@ def _as_text(result: dict[str, Any], evidence: NClustersChoice | None, n_details
     count = "one cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
     head = f"{result['rows']} rows in {count}{how}"
     if evidence is not None:
-        head = f"{result['rows']} rows{how}: {evidence.sentence.replace('n_clusters', '-k')}"
+        head = f"{result['rows']} rows{how}: {_in_options(evidence.sentence)}"
     notes = [*_cautions(result), *([fitting.format_agreement(scores)] if (scores := result.get("scores")) else [])]
     if len(clusters) == 1:
         return [head, *notes]
@@ -312,6 +312,11 @@ def _as_text(result: dict[str, Any], evidence: NClustersChoice | None, n_details
     table = make_table("", *columns, rows=[cluster_cells(row) for row in shown])
     sizes = first_few([f"{row['label']} ({row['size']} rows)" for row in cut], MAX_SHOWN_CLUSTERS)
     return [head, table, *([f"and {len(cut)} smaller clusters: {sizes}"] if cut else []), *notes]
+
+
+def _in_options(evidence: object) -> str:
+    """Return the text of evidence in terms of the command line."""
+    return str(evidence).replace("n_clusters", "-k")
 
 
 def _cautions(result: dict[str, Any]) -> list[str]:
@@ -502,7 +507,7 @@ def cluster_blocks(
         "seconds": round(seconds, 3),
         "files": {name: str(folder / name) for name in files},
     }
-    details = [str(clusterer.evidence_)] if verbose and clusterer.evidence_ is not None else []
+    details = [_in_options(clusterer.evidence_)] if verbose and clusterer.evidence_ is not None else []
     shown = _as_text(result, clusterer.evidence_, None if verbose else 1)
     output.result(result, *shown, *details, f"the report shows {sample}", _written_to(folder, result["files"]))
 

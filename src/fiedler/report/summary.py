@@ -159,7 +159,7 @@ def summarize(
     >>> names = {"feature_names": ["width", "height"], "names": ["upper", None]}
     >>> summary = summarize(ManifoldClustering(2, random_state=0).fit(X), X, **names)
     >>> [cluster["name"] for cluster in summary["clusters"]]
-    ['upper', 'low height, high width']
+    ['upper', 'low height']
     """
     check_is_fitted(model, "labels_")
     rng = check_seed(random_state)
