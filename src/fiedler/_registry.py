@@ -50,9 +50,11 @@ RECORDS = {
     "Gaussians": "fiedler.mixture.covariance",
     "LowRankAffinity": "fiedler.graph.kernels",
     "NClustersChoice": "fiedler.manifold.n_clusters",
+    "NumberScale": "fiedler.table.numbers",
     "PairwiseConstraints": "fiedler.graph.constraints",
     "Profiles": "fiedler.table.profiles",
     "Projection": "fiedler.core.pca",
+    "SuspiciousCell": "fiedler.table.numbers",
 }
 
 # Transformers of scikit-learn that may precede a model in a saved pipeline.
@@ -130,7 +132,6 @@ _ROWS = (
     Estimator("LLGC", "supervision.llgc", "Supervision"),
     Estimator("DocumentVectorizer", "text.documents", "Text", top_level=False),
     Estimator("TableEncoder", "table.encoder", "Tables", top_level=False),
-    Estimator("TableCompleter", "table.completion", "Tables", top_level=False),
     Estimator("KNNGraph", "graph.recipes", "Graphs"),
     Estimator("RadiusGraph", "graph.recipes", "Graphs"),
     Estimator("FullGraph", "graph.recipes", "Graphs"),

@@ -247,7 +247,7 @@ def test_a_table_needs_rows_of_equal_length():
 # ------------------------------------------------------------------------------------------------- frames of all kinds
 
 
-def test_frames_of_numbers_are_rows_as_before(rng):
+def test_frames_of_numbers_of_any_library_are_tables_and_sparse_ones_are_not(rng):
     X = np.concatenate([rng.normal(size=(20, 3)), rng.normal(size=(20, 3)) + 9])
     expected = fiedler.cluster(X, 2, random_state=0)
 
@@ -260,7 +260,7 @@ def test_frames_of_numbers_are_rows_as_before(rng):
         pd.DataFrame(X > 4.5),
     ):
         result = fiedler.cluster(frame, 2, random_state=0)
-        assert result.model.encoder_ is None
+        assert (result.model.encoder_ is None) == hasattr(frame, "sparse")
         assert adjusted_rand_index(expected.labels, result.labels) == 1
 
 

@@ -40,12 +40,13 @@ from ..out_of_core.run import check_workers, parse_memory, running_client
 from ..out_of_core.store import Workspace
 from ..report import summarize
 from ..report.cards import describe_rows, jsonable
-from ..table.columns import Requests, describe_plan
-from ..table.profiles import profile_table
+from ..table.columns import Requests
+from ..table.profiles import Profiles, profile_table
 from . import fitting, results
 from .fitting import FittedClustering, NClusters, PreparedRows
 from .options import Clusters, Memory, Reading, Scale, Scheduler, Seed, Source, Workdir
 from .output import EXPECTED, Output, cluster_cells, make_table, n_cores, render
+from .predict import encoder_of
 
 ANNOUNCED_SECONDS = 5.0  # expected time from which on it is said before the start
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
@@ -160,8 +161,9 @@ def cluster(
         settings: dict[str, Any] = {"method": method, "scale": prepared.scale, "seed": seed}
         settings |= {"supervision": " and ".join(guides) or "none"}
         settings |= {"skipped": list(data.skipped)} if data.skipped else {}
-        fitted = fitted._replace(model=_with_columns(data, fitted))
-        summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
+        profiles = _profiles(data, fitted)
+        about = {"title": Path(source).resolve().name, "settings": settings}
+        summary = _summarize(data, fitted, prepared, original=profiles, **about)
         fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
         about = {name: reading.keywords()[name] for name in ("id", "text", "size", "missing")}
         notes = _notes(data, fitted, source=results.relative_source(folder, source), append=append, **about)
@@ -171,7 +173,10 @@ def cluster(
             if append:
                 table = (data, fitted.labels, fitted.confidence, partitions)
                 results.save_csv(draft / results.TABLE_FILE, results.write_table, *table)
-            results.write_files(draft, fitted.model, notes, summary)
+            model = ClusterPipeline(fitted.model.steps)
+            if encoder_of(fitted.model) is not getattr(fitted.clusterer, "encoder_", None):  # which has the columns
+                model.profiles_ = profiles
+            results.write_files(draft, model, notes, summary)
     result = _result(data, fitted, summary, method, folder, append=append)
     result["levels"] = jsonable(fitted.clusterer.levels_) if numbers else None
     uses = summary["columns"] or []
@@ -228,8 +233,7 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         ids=data.row_names,
         texts=_texts(data),
         images=None if data.image_shape is None else np.asarray(data.X).reshape(-1, *data.image_shape),
-        original=fitted.model.profiles_,
-        columns=_column_uses(data),
+        columns=_column_uses(data, fitted),
         feature_names=fitted.model[0].get_feature_names_out() if data.kind == "texts" else None,
         truth=data.labels if fully_labeled else None,
         class_names=data.class_names if fully_labeled else None,
@@ -249,29 +253,29 @@ def _texts(data: Input) -> list[str] | None:
     return [text or "" for text in columns[0]] if columns else None
 
 
-def _with_columns(data: Input, fitted: FittedClustering) -> Pipeline:
-    """Return the model with the columns of the input by cluster, in their own units, for its explanations."""
-    model = ClusterPipeline(fitted.model.steps)
+def _profiles(data: Input, fitted: FittedClustering) -> Profiles | None:
+    """Return the columns of the input by cluster, in their own units; None for rows without names of columns."""
     if data.columns is not None:
-        names = data.feature_names or []
+        names, encoder = data.feature_names or [], encoder_of(fitted.model)
         requests = Requests(text=tuple(names)) if data.kind == "texts" else Requests()
-        if data.encoder is not None:
-            names = [encoding.name for encoding in data.encoder.encodings_]
-            encoder = data.encoder
+        if encoder is not None:
+            names = [encoding.name for encoding in encoder.encodings_]
             requests = Requests((), tuple(encoder.as_category), tuple(encoder.as_number), tuple(encoder.as_text))
-        model.profiles_ = profile_table(data.read_columns(requests), fitted.labels, fitted.n_clusters, names)
-    elif data.kind == "texts":
-        vectorizer = fitted.model[0]
-        about = (fitted.labels, fitted.n_clusters, None, vectorizer.get_feature_names_out())
-        model.profiles_ = describe_rows(vectorizer.counts(data.X), *about)
-    return model
+        about = (fitted.labels, fitted.n_clusters, names, data.weights)
+        return profile_table(data.read_columns(requests), *about)
+    if data.kind != "texts":
+        return None
+    vectorizer = fitted.model[0]
+    about_terms = (fitted.labels, fitted.n_clusters, None, vectorizer.get_feature_names_out())
+    return describe_rows(vectorizer.counts(data.X), *about_terms)
 
 
-def _column_uses(data: Input) -> list[tuple[str, str, str]] | None:
+def _column_uses(data: Input, fitted: FittedClustering) -> list[tuple[str, str, str]] | None:
     """Return the columns of a table, how each is used, and why."""
     if data.table is None:
         return None
-    uses = {name: (use, why) for name, use, why in describe_plan(data.plan or [])}
+    encoder = encoder_of(fitted.model)
+    uses = {} if encoder is None else {name: (use, why) for name, use, why in encoder.columns_}
     if data.kind == "texts":
         uses |= dict.fromkeys(data.feature_names or [], ("text", "the texts that are compared"))
     uses |= {data.id_name: ("left out", "the names of the rows")} if data.id_name else {}

@@ -28,7 +28,8 @@ from ..io.record import number_rows
 from ..manifold import FitCost, estimate
 from ..manifold.n_clusters import count_rows
 from ..metrics import score_table
-from ..table.completion import completer_of
+from ..table import TableEncoder
+from ..table.encoder import DIVISORS, EncodedTable
 from ..text import DocumentVectorizer
 from .options import Reading
 from .output import Output
@@ -49,9 +50,8 @@ SCALES: dict[str, Callable[[], Any] | None] = {
 
 SCALES_FOR_SPARSE = ("unit", "none")  # those that keep zeros
 
-# Scales of --scale auto: columns of a table differ in their units, images in their brightness.
-# The columns of a mixed table have the same variance already.
-DEFAULT_SCALE = {"table": "standard", "mixed": "none", "array": "none", "images": "unit", "texts": "none"}
+# Scales of --scale auto: the encoder of a table chooses that of its columns; images differ in their brightness.
+DEFAULT_SCALE = {"array": "none", "images": "unit", "texts": "none"}
 
 SCORE_TITLES = {"NMI": "NMI (max)"}  # divided by the larger entropy, where scikit-learn takes the mean
 
@@ -59,11 +59,12 @@ GRAPH_METHODS = ("auto", "spectral", "nle")  # those that take a graph instead o
 
 
 class PreparedRows(NamedTuple):
-    """Rows as the methods take them, and the fitted transformers that prepared them."""
+    """Rows as the methods take them, the fitted transformers that prepared them, and the table that they come from."""
 
     steps: list[tuple[str, Any]]
     rows: Any
     scale: str
+    table: EncodedTable | None = None  # None if further steps follow
 
 
 def prepare(data: Input, scale: str = "auto") -> PreparedRows:
@@ -78,13 +79,17 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
         vectorizer = DocumentVectorizer("tfidf")
         with naming_texts_without_terms(data, lambda: vectorizer.empty_rows_):
             steps, rows = [("terms", vectorizer)], vectorizer.fit_transform(rows)
-    if data.encoder is not None:
-        plan = data.encoder.read(rows) if data.plan is None else data.plan
-        steps, rows = [("table", data.encoder)], data.encoder.fit_columns(rows, plan)
+    table, encoder = None, data.encoder
+    if data.kind == "table":
+        encoder, rows = TableEncoder(), dict(zip(data.feature_names or [], rows.T))
+    if encoder is not None:
+        encoder.set_params(scale=scale if scale in DIVISORS else "none")
+        table = encoder.fit_columns(rows, encoder.read(rows) if data.plan is None else data.plan)
+        steps, rows = [("table", encoder)], table.rows
+        if scale in DIVISORS:
+            check_rows_differ(rows)
+            return PreparedRows(steps, rows, scale, table)
     check_range(rows.data if sp.issparse(rows) else rows, "the input")
-    if data.kind == "table" and data.feature_names is not None:  # passes these rows on, and completes new ones
-        completer = completer_of(data.feature_names, rows)
-        steps = [] if completer is None else [("table", completer)]
     scale = DEFAULT_SCALE[data.kind] if scale == "auto" else scale
     make_scaler = choose(SCALES, scale, option="scale", also=["auto"])
     if make_scaler is not None:
@@ -265,11 +270,12 @@ def fit(
         n_clusters, evidence = choose_number(prepared, data.weights, at_least)
         n_clusters = max(n_clusters, len(classes))
     clusterer = make_clusterer(method, n_clusters, prepared.rows, seed, effort, **options)
-    clusterer.fit(prepared.rows, **supervision)
+    takes_table = method == "auto" and prepared.table is not None
+    clusterer.fit(prepared.table if takes_table else prepared.rows, **supervision)
     seconds = time.perf_counter() - started
     memberships = getattr(clusterer, "memberships_", None)
     result = FittedClustering(
-        Pipeline([*prepared.steps, ("cluster", clusterer)]),
+        Pipeline([*([] if takes_table else prepared.steps), ("cluster", clusterer)]),
         to_numpy(clusterer.labels_ if hasattr(clusterer, "labels_") else clusterer.predict(prepared.rows)),
         None if memberships is None else to_numpy(memberships),
         getattr(clusterer, "evidence_", None) or evidence,

@@ -23,11 +23,13 @@ from ..io.arrays import H5AD, is_image
 from ..io.formats import is_table_file
 from ..io.record import encode_labels, number_rows
 from ..manifold import UpdateResult
+from ..manifold.candidates import ROWS
 from ..manifold.explain import ClusterPipeline
+from ..manifold.views import INDICATORS
 from ..metrics import score_table
 from ..persistence import load, read_notes
 from ..report import read_summary, summarize
-from ..table import TableCompleter, TableEncoder
+from ..table import TableEncoder
 from . import results
 from .fitting import format_agreement, naming_texts_without_terms
 from .options import NewRows, Source, parse_columns
@@ -122,14 +124,13 @@ def _reading_options(
 ) -> dict[str, Any]:
     """Return the options with which the model's input was read: text column, features, rows of cells, shape of images.
 
-    The first step of a model of tables finds its columns by name; models without one need all features as numbers.
+    The encoder of a model of tables finds its columns by name; models without one need all features as numbers.
     Images that were not resized in the fit have one size, to which new ones are resized with a warning.
     """
     is_folder_of_tables = Path(source).is_dir() and notes.get("kind") in ("table", "mixed")
     if source == "-" or is_folder_of_tables or is_table_file(Path(source)):
         text = text or notes.get("text")
-        finds_columns = isinstance(fitted, Pipeline) and isinstance(fitted[0], TableEncoder | TableCompleter)
-        is_new = not text and finds_columns
+        is_new = not text and encoder_of(fitted) is not None
         features = [] if text or is_new else notes.get("feature_names") or []
         names, missing = notes.get("id_name"), notes.get("missing") or ()
         options = {"text": text, "features": features, "is_new": is_new, "names": names}
@@ -139,6 +140,12 @@ def _reading_options(
     if not (Path(source).is_dir() or is_image(Path(source))):
         return {"text": text, "size": size}
     return {"text": text, "size": size or notes.get("size"), "image_shape": notes.get("image_shape")}
+
+
+def encoder_of(fitted: Any) -> TableEncoder | None:
+    """Return the encoder of a model of tables, or of a pipeline that begins with one."""
+    first = fitted[0] if isinstance(fitted, Pipeline) else fitted
+    return first if isinstance(first, TableEncoder) else getattr(first, "encoder_", None)
 
 
 def naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:
@@ -173,7 +180,7 @@ def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> Non
         problem = f"the model was fitted to images of {expected}, but these are {actual}"
         raise InputError(problem, "convert them to the same size and colours", code="wrong_image_shape")
     n_features = getattr(fitted, "n_features_in_", None)
-    if data.kind not in ("texts", "mixed") and n_features not in (None, data.X.shape[1]):
+    if hasattr(data.X, "shape") and n_features not in (None, data.X.shape[1]):
         problem = f"the model was fitted to {n_features} columns, but the input has {data.X.shape[1]}"
         raise InputError(problem, "use the same columns", code="wrong_n_features")
 
@@ -317,16 +324,21 @@ def _descriptions(fitted: Any, clusterer: Any, notes: dict[str, Any]) -> tuple[d
     """Return by what clusters are described (columns in their units, terms, images), and what is lost of it."""
     steps = dict(fitted.steps[:-1]) if isinstance(fitted, Pipeline) else {}
     rows, kind = clusterer._rows_of_fit(), notes["kind"]
-    if isinstance(fitted, ClusterPipeline) and fitted.profiles_ is not None and fitted.profiles_.columns:
-        return {"original": fitted.profiles_}, None
-    if clusterer.view_ != "rows":
+    profiles = fitted.known_profiles() if isinstance(fitted, ClusterPipeline) else None
+    if profiles is not None and profiles.columns and notes["feature_names"]:
+        return {"original": profiles}, None
+    if clusterer.view_ not in (ROWS, INDICATORS):
         return {}, LOST_COLUMNS.format(f"coordinates in the view {clusterer.view_!r}")
     if kind == "images":
         return {"images": np.asarray(rows).reshape(-1, *notes["image_shape"])}, None
     if kind == "texts":
         return {"feature_names": steps["terms"].get_feature_names_out()}, None
-    if kind == "mixed":
-        return {"feature_names": steps["table"].get_feature_names_out()}, LOST_COLUMNS.format("encoded columns")
+    encoder = encoder_of(fitted)
+    if encoder is not None:
+        columns = {"feature_names": encoder.get_feature_names_out()}
+        if encoder.smoothing_ is None or clusterer.view_ == INDICATORS:
+            return {"original": encoder.decode(to_numpy(rows)), **columns}, None
+        return columns, LOST_COLUMNS.format("encoded columns")
     scaler = steps.get("scale")
     if isinstance(scaler, Normalizer):
         return {"feature_names": notes["feature_names"]}, LOST_COLUMNS.format("scaled columns")

@@ -25,7 +25,7 @@ from ..graph.recipes import DEFAULT_NEIGHBORS
 from ..graph.sizes import SizeBounds
 from ..metrics.scores import agreement_matrix, match_clusters, weighted_ari
 from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer, agrees_as_well
-from .views import VIEWS, View, find_in_rows, find_in_views
+from .views import INDICATORS, VIEWS, View, find_in_rows, find_in_views
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The choice among partitions of several views and methods by their agreement, without labels.
@@ -199,7 +199,7 @@ class Comparer:
         candidates = with_consensus([*found, *map(scorer.score, partitions)], weights, rows.weights)
         if max(np.nan_to_num([one.consensus for one in candidates], nan=0.0)) >= self.effort.sufficient_consensus:
             return candidates, views, weights
-        names = [name for name, kind in VIEWS.items() if kind.low_dimensional == self.low_dimensional]
+        names = [name for name, kind in VIEWS.items() if kind.low_dimensional in (None, self.low_dimensional)]
         others, partitions, eigengaps = find_in_views(
             names, rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs
         )
@@ -228,7 +228,8 @@ class Comparer:
         on_sample = [replace(one, labels=one.labels[sample]) for one in found]
         weights = None if rows.weights is None else rows.weights[sample]
         bounds = None if bounds is None else bounds.subset(sample)
-        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, leader, weights, bounds)
+        indicators = None if rows.indicators is None else take_rows(rows.indicators, sample)
+        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, leader, weights, bounds, indicators)
         view = self._in_full(compared.view, rows)
         nearest = nearest_sampled(view.rows, compared.view.rows, sample)
         is_of_all = compared.position < len(found)
@@ -242,13 +243,14 @@ class Comparer:
         leader: int,
         weights: np.ndarray | None = None,
         bounds: SizeBounds | None = None,
+        indicators: Array | None = None,
     ) -> Comparison:
         """Compare partitions of a sample of many rows, found on all of them, with those of other methods and views.
 
-        The labels of those that were ``found``, the ``weights`` and the ``bounds`` are those of the sampled rows, and
-        so is the result. ``leader`` is the place of the best communities among them.
+        The labels of those that were ``found``, the ``weights``, the ``bounds`` and the ``indicators`` are those of the
+        sampled rows, and so is the result. ``leader`` is the place of the best communities among them.
         """
-        some = View.of(ROWS, rows, weights=weights, n_jobs=self.n_jobs)
+        some = replace(View.of(ROWS, rows, weights=weights, n_jobs=self.n_jobs), indicators=indicators)
         scorer = PartitionScorer({DEFAULT_NEIGHBORS: some.graph}, self.n_clusters, bounds=bounds)
         candidates, views, of_views = self._find(some, scorer, [scorer.score(one) for one in found], leader)
         chosen, of_leader = select_by_consensus(candidates), candidates[leader]
@@ -258,9 +260,11 @@ class Comparer:
 
     def _in_full(self, view: View, rows: View) -> View:
         """Return the view of all rows that corresponds to a view of the sample."""
+        options: dict[str, Any] = {"weights": rows.weights, "n_jobs": self.n_jobs}
+        if view.name == INDICATORS:
+            return View.of(view.name, rows.indicators, **options)
         if view.transformer is None:
             return rows
-        options: dict[str, Any] = {"weights": rows.weights, "n_jobs": self.n_jobs}
         return View.of(view.name, view.transformer._embed(rows.rows), view.transformer, **options)
 
 

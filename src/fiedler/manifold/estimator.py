@@ -53,7 +53,7 @@ from ..graph.constraints import ConstraintsLike, add_constraints, attractive_par
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_clusters_are_empty
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import Edges
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_precomputed, nested_graphs, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
 from ..graph.sizes import SizeBounds, check_size_bounds
 from ..graph.smoothing import link_degrees, link_weights, replace_coincident_rows
 from ..graph.weights import (
@@ -64,9 +64,10 @@ from ..graph.weights import (
     relative_weights,
     weigh_graph,
 )
-from ..table import TableCompleter, TableEncoder
-from ..table.columns import Column, column_names, is_frame, is_mixed, is_table
-from ..table.completion import completer_of
+from ..table import TableEncoder
+from ..table.columns import Column, is_dense_frame
+from ..table.encoder import EncodedTable
+from ..table.numbers import warn_about_scales
 from ..table.profiles import profile_rows, profile_table
 from .candidates import (
     MAX_SEARCHES,
@@ -91,7 +92,7 @@ from .questions import QuestionsMixin
 from .report_text import format_report
 from .state import FittedState
 from .update import SPARSE_NEIGHBORS, UpdateMixin
-from .views import View, is_low_dimensional
+from .views import INDICATORS, View, is_low_dimensional
 
 GRAPH_SIZES = (SPARSE_NEIGHBORS, DEFAULT_NEIGHBORS)  # neighbours in the two default graphs
 OUTLIER = -1  # the label of rows that belong to no cluster
@@ -254,7 +255,7 @@ class ManifoldClustering(
         The share of methods and views that agree on the cluster of each row; for rows outside the sample, if a sample
         was compared, that of the nearest sampled row.
     encoder_ : TableEncoder or None
-        Turns the rows of a data frame with columns of any kind into numbers, if there was one.
+        Turns the rows of a data frame into numbers, if there was one.
     outlier_score_ : ndarray of shape (n_samples,) or None
         How much farther the neighbours of each row are than those of the rows of its cluster: the logarithm of the
         ratio of their distances, about 0 for most rows. None if the neighbours are not known, with a given graph.
@@ -337,8 +338,9 @@ class ManifoldClustering(
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d), data frame, AffinityGraph, or affinity matrix
-            The rows; the matrix if ``graph='precomputed'``. A data frame with columns that are not numbers, or with
-            missing values, is encoded first.
+            The rows; the matrix if ``graph='precomputed'``. The columns of a data frame, which may be of any kind and
+            lack values, are brought to a common scale first, see :class:`~fiedler.table.TableEncoder`; an array is
+            taken as it is.
         y : array of shape (n,), optional
             Clusters 0..n_clusters-1 of some rows, -1, NaN or None where unknown; labelled rows keep their cluster.
             Ignored if all are known, as every clusterer ignores the true labels that pipelines and searches pass (but a
@@ -387,16 +389,20 @@ class ManifoldClustering(
             raise InputError(problem, hint, code="outliers_need_rows", parameter="outliers")
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
-        encodes = is_mixed(X) and not (isinstance(self.graph, str) and self.graph == "precomputed")
-        self.encoder_ = TableEncoder() if encodes else None
-        columns = None if self.encoder_ is None else self.encoder_.read(X)
-        if self.encoder_ is not None and columns is not None:
-            X = check_data(self.encoder_.fit_columns(X, columns), min_samples=2)
-            self.n_features_in_, self.feature_names_in_ = len(columns), self.encoder_.feature_names_in_
+        table = X if isinstance(X, EncodedTable) else None
+        if is_dense_frame(X) and not (isinstance(self.graph, str) and self.graph == "precomputed"):
+            encoder = TableEncoder()
+            table = encoder.fit_columns(X, encoder.read(X))
+        self.encoder_ = None if table is None else table.encoder
+        if table is not None:
+            X = check_data(table.rows, min_samples=2)
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = table.encoder.n_features_in_
+            self.feature_names_in_ = table.encoder.feature_names_in_
         elif not isinstance(X, AffinityGraph):
-            frame, X = X, check_data(X, estimator=self, min_samples=2)
-            if is_frame(frame) and not is_precomputed(self.graph) and not sp.issparse(X):
-                self._keep(completer=completer_of(column_names(frame), X))
+            is_array, X = isinstance(X, np.ndarray), check_data(X, estimator=self, min_samples=2)
+            if is_array and self._graph_is_default():
+                warn_about_scales(X)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
         supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
         supervision.check_n_clusters(
@@ -407,18 +413,20 @@ class ManifoldClustering(
         request, copies = _Request(supervision, bounds, share), None
         if not (supervision.n_known or isinstance(X, AffinityGraph)) and self._graph_is_default():
             copies = self._find_copies(X, weights)
+        indicators = None if table is None else table.indicators
         if copies is None:
-            self._fit_rows(X, y, weights, request, rng)
+            self._fit_rows(X, y, weights, request, rng, indicators)
         else:
             merged = copies.total(weights) if weights is not None or copies.exist else None
             if bounds is not None:
                 request = request._replace(bounds=bounds._replace(weights=copies.total(weights)))
             self._keep(copies=copies if copies.exist else None)
-            self._fit_rows(take_rows(X, copies.first), y, merged, request, rng)
+            first = None if indicators is None else indicators[copies.first]
+            self._fit_rows(take_rows(X, copies.first), y, merged, request, rng, first)
             self._restore_rows(copies, X)
         if supervision.labels is None:
             self._number_clusters()
-        self._store_profiles(X, columns, weights)
+        self._store_profiles(X, None if table is None else table.plan, weights)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
 
@@ -482,7 +490,7 @@ class ManifoldClustering(
             return
         self.graph_ = self.graph_.reorder(copies.nodes)
         self._take_results(copies.nodes)
-        self._keep(rows=X if self._state.view is None else take_rows(self._state.rows, copies.nodes))
+        self._keep(rows=X if self.view_ == ROWS else take_rows(self._state.rows, copies.nodes))
         if self._state.weights is not None:
             self._keep(weights=self._state.weights[copies.nodes])
 
@@ -511,7 +519,13 @@ class ManifoldClustering(
         self._keep(candidates=candidates)
 
     def _fit_rows(
-        self, X: Any, y: Any, weights: np.ndarray | None, request: _Request, rng: np.random.RandomState
+        self,
+        X: Any,
+        y: Any,
+        weights: np.ndarray | None,
+        request: _Request,
+        rng: np.random.RandomState,
+        indicators: np.ndarray | None,
     ) -> None:
         """Cluster validated rows, or nodes of a graph, with weights, and label a share of them outliers."""
         supervision, share = request.supervision, request.outlier_share
@@ -532,7 +546,8 @@ class ManifoldClustering(
             self._score_outliers(edges, share, supervision)
             return
         assert edges is not None
-        rows = View(ROWS, None, self._state.rows, edges, graph, list(search_graphs.values())[-1], self._state.weights)
+        search_graph = list(search_graphs.values())[-1]
+        rows = View(ROWS, None, self._state.rows, edges, graph, search_graph, self._state.weights, indicators)
         comparer = Comparer(
             effort, self.n_clusters_, low_dimensional, seed, supervision.pairs, supervision.n_known, self.n_jobs
         )
@@ -731,8 +746,8 @@ class ManifoldClustering(
         Parameters
         ----------
         X : array or CSR matrix of shape (m, d), or data frame
-            Columns of a data frame are found by name; missing values and columns are estimated, with a warning, if the
-            model was fitted to a data frame.
+            Columns of a data frame are found by name; missing values, and with a warning missing columns, are estimated
+            if the model was fitted to a data frame.
 
         Returns
         -------
@@ -810,12 +825,10 @@ class ManifoldClustering(
 
     def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:
         """Return the modularity of the predicted clusters on the default graph of ``X``; see `LapGMM.score`."""
-        encoder = self._encoder_for(X)
-        if encoder is None:
+        if self.encoder_ is None:
             return super().score(X, y)
-        rows, without = encoder.transform(X), copy(self)
+        rows, without = self._encode(X), copy(self)
         without.encoder_, without.n_features_in_ = None, rows.shape[1]
-        without._keep(completer=None)
         without.__dict__.pop("feature_names_in_", None)
         return without.score(rows)
 
@@ -831,22 +844,18 @@ class ManifoldClustering(
 
     def _check_new_points(self, X: MatrixLike) -> Array:
         """Validate new points, encode or complete those of a table, and transform them to the chosen view."""
-        encoder = self._encoder_for(X)
-        if self._state.rows is None or (encoder is None and self._state.view is None):
+        if self._state.rows is None or (self.encoder_ is None and self._state.view is None):
             return super()._check_new_points(X)
-        if encoder is not None:
-            X = convert_rows(check_data(encoder.transform(X)), self._state.rows)
+        if self.encoder_ is not None:
+            X = convert_rows(check_data(self._encode(X)), self._state.rows)
         else:
             X = check_data(X, estimator=self, reset=False)
         return X if self._state.view is None else self._state.view._embed(X)
 
-    def _encoder_for(self, X: Any) -> TableEncoder | TableCompleter | None:
-        """Return what turns new rows into numbers: nothing for arrays, and for tables of all numbers of the fit."""
-        completer = self._state.completer
-        if self.encoder_ is not None or completer is None or not is_table(X):
-            return self.encoder_
-        is_same = is_frame(X) and not is_mixed(X) and column_names(X) == list(completer.feature_names_in_)
-        return None if is_same else completer
+    def _encode(self, X: Any) -> np.ndarray:
+        """Return the rows of a table as the encoder of the fit makes them for the chosen view."""
+        assert self.encoder_ is not None
+        return self.encoder_.indicators(X) if self.view_ == INDICATORS else self.encoder_.transform(X)
 
     def _recipe(self) -> Any:
         """Return the recipe of the graph of the memberships; with 'auto' the denser of the two."""

@@ -370,6 +370,23 @@ def _read(cells: Any, kind: str) -> np.ndarray:
     return values.cells if values.type != "words" else np.full(len(values.cells), np.nan)
 
 
+def grow_profiles(
+    profiles: Profiles, X: Any, labels: np.ndarray, n_clusters: int, places: np.ndarray | None = None
+) -> Profiles:
+    """Return the profiles of all rows, of which those of a table are new: the last ones, or those at ``places``.
+
+    If the profiles keep their rows, old ones may have moved or be replaced; otherwise they stay where they were.
+    """
+    new = entries_of(profiles, X)
+    places = np.arange(len(labels) - new.shape[0], len(labels)) if places is None else places
+    grown = profiles.with_rows(new, labels[places], n_clusters)
+    if profiles.entries is None:
+        return grown
+    entries = np.full((len(labels), len(profiles.columns)), np.nan, dtype=np.float32)
+    entries[: len(profiles.entries)], entries[places] = profiles.entries[: len(labels)], new
+    return profiles._replace(entries=entries).regrouped(labels, n_clusters)._replace(terms=grown.terms)
+
+
 def _check_n_rows(given: int, expected: int) -> None:
     if given != expected:
         problem = f"X has {given} rows, but the model was fitted to {expected}"
@@ -503,10 +520,6 @@ class ExplainMixin:
             return None
         return _first_row(self._state.rows[[row if self._state.copies is None else int(self._state.copies.nodes[row])]])
 
-    def _takes_arrays(self) -> bool:
-        """Whether tables of new rows have to be turned into arrays."""
-        return getattr(self, "encoder_", None) is None and self._state.completer is None
-
     def _weights_of_rows(self) -> np.ndarray | None:
         """Return the weights of all rows of the fit; None if they are equal, or if copies of rows have them."""
         return self._state.weights if self._state.copies is None and self._state.landmarks is None else None
@@ -533,7 +546,7 @@ class ExplainMixin:
         try:
             if not is_text and not is_table(given) and not sp.issparse(given):
                 given = np.atleast_2d(to_numpy(given))
-            elif isinstance(given, Mapping) and source.prepare is _as_given and self._takes_arrays():
+            elif isinstance(given, Mapping) and source.prepare is _as_given and getattr(self, "encoder_", None) is None:
                 given = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in given.values()])
         except (ValueError, TypeError, OverflowError):
             raise _not_a_row(given) from None
@@ -596,16 +609,15 @@ class ClusterPipeline(Pipeline):
         prepare = self[:-1].transform if len(self.steps) > 1 else _as_given
         return clusterer._explain(row, X, n_rows, _Source(self.profiles_, prepare))
 
-    def add_rows(self, X: Any) -> None:
-        """Add the columns of new rows, by which the clusterer was updated, to those of the input."""
-        profiles, labels, n_clusters = self.profiles_, to_numpy(self[-1].labels_), int(self[-1].n_clusters_)
-        if profiles is None or not is_table(X):
-            return
-        entries = entries_of(profiles, X)
-        grown = profiles.with_rows(entries, labels[len(labels) - len(entries) :], n_clusters)
-        if grown.entries is not None:  # old rows may have moved
-            grown = grown.regrouped(labels, n_clusters)._replace(terms=grown.terms)
-        self.profiles_ = grown
+    def add_rows(self, X: Any, places: np.ndarray | None = None) -> None:
+        """Add the columns of new rows to those of the input, after an update of the clusterer; see `grow_profiles`."""
+        if self.profiles_ is not None and is_table(X):
+            about = (to_numpy(self[-1].labels_), int(self[-1].n_clusters_), places)
+            self.profiles_ = grow_profiles(self.profiles_, X, *about)
+
+    def known_profiles(self) -> Profiles | None:
+        """Return the columns of the input by cluster, as the pipeline or its clusterer has them."""
+        return self[-1]._state.profiles if self.profiles_ is None else self.profiles_
 
     def __check_restored__(self) -> None:
         """Check the steps of a file; a cache would be a folder of pickles."""

@@ -15,7 +15,6 @@ from ..embedding.whitening import Whitening
 from ..graph.affinity import AffinityGraph
 from ..graph.weights import CopiedRows
 from ..supervision.questions import Inquiry
-from ..table import TableCompleter
 from ..table.profiles import Profiles
 from .candidates import Candidate
 
@@ -57,7 +56,6 @@ class FittedState:
     weights: np.ndarray | None = None  # of the rows of the graph, of mean one
     copies: CopiedRows | None = None  # which rows are equal, if the rows of the graph are the different ones
     graph: AffinityGraph | None = None  # that of the different rows; None if it is ``graph_``
-    completer: TableCompleter | None = None  # of new rows of a data frame of numbers
     profiles: Profiles | None = None  # of columns that cannot be computed from the rows that the model keeps
     landmarks: Landmarks | None = None  # the sample of a fit in blocks
     n_added: int = 0  # rows, by updates

@@ -51,7 +51,7 @@ from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph
 from ..graph.weights import CopiedRows, GrownGraph, NeighborLists, grow_graph, relative_weights
 from ..metrics.scores import match_clusters, weighted_ari
 from .candidates import ROWS, Candidate, mean_normalized_cut
-from .explain import entries_of
+from .explain import grow_profiles
 from .memberships import WALK, PartialSupervision, walk
 from .state import FittedState
 from .views import COMMUNITIES
@@ -491,14 +491,15 @@ class UpdateMixin:
         raise InputError(problem, "fit it to all rows, or use predict for the new ones", code="cannot_update")
 
     def _grow_profiles(self, X_new: Any, n_old: int, is_reorganized: bool) -> None:
-        """Add the columns of new rows to those that the model keeps; old rows that moved stay where they were.
+        """Add the columns of new rows to those that the model keeps.
 
-        After a reorganisation they would be wrong, and are left out.
+        After a reorganisation, those that do not keep their rows would be wrong, and are left out.
         """
-        if self._state.profiles is not None:
-            labels = to_numpy(self.labels_)[n_old:]
-            entries = None if is_reorganized else entries_of(self._state.profiles, X_new)
-            grown = None if entries is None else self._state.profiles.with_rows(entries, labels, self.n_clusters_)
+        profiles = self._state.profiles
+        if profiles is not None:
+            are_lost = is_reorganized and profiles.entries is None
+            places, labels = np.arange(n_old, len(self.labels_)), to_numpy(self.labels_)
+            grown = None if are_lost else grow_profiles(profiles, X_new, labels, self.n_clusters_, places)
             self._keep(profiles=grown)
 
     def _store_update(self, clustering: GrownClustering, copies: CopiedRows) -> None:

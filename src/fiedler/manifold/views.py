@@ -6,6 +6,7 @@ whitened by rows         scaled so that all rows scatter equally in all directio
 whitened by cells        so that the rows inside small cells do
 whitened by edges        so that neighbours in the graph do, by X'LX, the matrix of LPI [lpi, Eq. 1]
 LPI                      rows at unit length, mapped to the K - 1 coordinates of LPI
+indicators               rows of a table with the indicators of its categories
 =======================  =========================================================================================
 
 Which of them shows the clusters depends on the data: columns of different units or correlated columns hide clusters
@@ -17,8 +18,11 @@ their other view is LPI, which finds few directions by the graph instead of by t
 - *communities* are searched on the self-tuned graph of nine neighbours, at the default resolution and at 1,
 - Genie's *linkage* cuts the spanning tree of these neighbours, with mutual and with local lengths,
 
-and on the leading principal components of dense rows, and in the coordinates of LPI, also *k-means*, and *mixtures*
-from these partitions.
+and on the leading principal components of dense rows, in the coordinates of LPI, and in indicators, also *k-means*, and
+*mixtures* from these partitions.
+
+In the rows of a table, a category is what the other columns tell about it (:mod:`fiedler.table.encoder`), which graphs
+need; the indicators themselves are better for k-means and mixtures where categories tell more than that.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ from ..mixture.base import fit_supernodes
 from ..mixture.statistics import group_statistics
 from .candidates import MAX_ITERATIONS, ROWS, Candidate, as_labels, max_supernodes
 
-LPI_COORDINATES = "LPI"
+LPI_COORDINATES, INDICATORS = "LPI", "indicators"
 
 MIN_EXPLAINED = 0.75  # share of the variance that the leading principal components of low-dimensional rows hold ...
 MAX_EXPLAINED_ROWS = 5_000  # ... estimated from at most so many rows
@@ -78,6 +82,7 @@ class View:
     graph: AffinityGraph  # their self-tuned graph, connected, with known must-links as edges
     search_graph: AffinityGraph  # the same with known pairs as weights of either sign
     weights: np.ndarray | None = None  # of the rows, of mean one, which the graphs have already
+    indicators: Array | None = None  # the same rows of a table with the indicators of its categories
 
     @classmethod
     def of(
@@ -130,11 +135,18 @@ def lpi_view(
     return View.of(name, lpi._embed(rows.rows), lpi, pairs=pairs, weights=rows.weights)
 
 
+def indicator_view(
+    name: str, rows: View, n_clusters: int, random_state: int, pairs: PairwiseConstraints | None = None
+) -> View | None:
+    """Return the rows of a table with the indicators of its categories; None if it has no categories."""
+    return None if rows.indicators is None else View.of(name, rows.indicators, pairs=pairs, weights=rows.weights)
+
+
 class ViewKind(NamedTuple):
     """How a view is made, and for which rows."""
 
     build: Callable[..., View | None]  # called with name, rows, n_clusters, random_state and pairs
-    low_dimensional: bool  # whether it is for rows of which few components hold the variance, or for all others
+    low_dimensional: bool | None  # whether it is for rows of which few components hold the variance; None for all
 
 
 VIEWS = {
@@ -142,6 +154,7 @@ VIEWS = {
     "whitened by cells": ViewKind(partial(whitened_view, by="cells"), low_dimensional=True),
     "whitened by edges": ViewKind(partial(whitened_view, by="edges"), low_dimensional=True),
     LPI_COORDINATES: ViewKind(lpi_view, low_dimensional=False),
+    INDICATORS: ViewKind(indicator_view, low_dimensional=None),
 }
 
 
@@ -259,6 +272,10 @@ def find_in_views(
         if view.name == LPI_COORDINATES:
             means = find_kmeans(view, n_clusters, random_state)
             partitions += [means, *find_mixtures(view, [means], n_clusters, random_state, RIDGE)]
+        if view.name == INDICATORS:
+            means = find_kmeans(view, n_clusters, random_state)
+            starts = [partitions[0], partitions[len(RESOLUTIONS)], means]
+            partitions += [means, *find_mixtures(view, starts, n_clusters, random_state)]
         return view, partitions, eigengap
 
     found = [result for result in map_tasks(find, names, "comparing views", n_jobs) if result is not None]

@@ -35,7 +35,7 @@ from ..manifold.report_text import CONTESTED_BELOW, UNCERTAIN_BELOW, disagreemen
 from ..metrics import match_labels, score_table
 from ..plots.layouts import Layout2D, resolve_layout, sparse_attractive_part
 from ..plots.style import LabeledRows
-from ..table.columns import describe_plan, is_mixed, is_table
+from ..table.columns import is_dense_frame, is_table
 from ..table.profiles import Profiles
 from . import cards
 from .cards import Summary
@@ -164,9 +164,9 @@ def summarize(
     check_is_fitted(model, "labels_")
     rng = check_seed(random_state)
     encoder = getattr(model, "encoder_", None)
-    if encoder is not None and is_mixed(X):
+    if encoder is not None and is_dense_frame(X):
         original = cast("MatrixLike", X) if original is None else original
-        columns = describe_plan(encoder.read(X)) if columns is None else columns
+        columns = encoder.columns_ if columns is None else columns
         X = encoder.transform(X)
     feature_names = getattr(X, "columns", None) if feature_names is None else feature_names
     rows = X if isinstance(X, AffinityGraph) else check_data(to_numpy(X) if is_foreign(X) else X)

@@ -45,23 +45,9 @@ def column_names(X: Any) -> list[str]:
     return [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
 
 
-def is_mixed(X: Any) -> bool:
-    """Whether ``X`` is a data frame that is not made of finite numbers alone, so that it has to be encoded."""
-    if not is_frame(X) or getattr(X, "sparse", None) is not None:  # pandas' sparse frames are numbers
-        return False
-    try:
-        if hasattr(X, "items"):  # pandas: the first column of words decides, without a copy of all columns
-            return not all(_are_finite_numbers(np.asarray(column)) for _, column in X.items())
-        array = np.asarray(X)
-        return array.ndim != 2 or not _are_finite_numbers(array)
-    except (ValueError, TypeError, OverflowError):
-        return True
-
-
-def _are_finite_numbers(array: np.ndarray) -> bool:
-    if array.dtype.kind in "Mm":
-        return False
-    return bool(np.isfinite(array if array.dtype.kind in "biufc" else array.astype(np.float64)).all())
+def is_dense_frame(X: Any) -> bool:
+    """Whether ``X`` is a data frame whose columns are those of a table; a sparse one of pandas is a matrix."""
+    return is_frame(X) and getattr(X, "sparse", None) is None
 
 
 def table_cells(X: Any, estimator: str = "TableEncoder") -> dict[str, Any]:

@@ -10,31 +10,28 @@ The ridge ρ makes Σ_oo invertible where columns depend on each other, as the i
 iteration raises the log-likelihood of the observed entries minus ρn/2 tr Σ⁻¹. Without missing values, one iteration
 gives the mean and the covariance.
 
-:class:`TableCompleter` passes complete rows on in their own units. Of up to `MAX_COLUMNS` columns, divided by their
-standard deviations, the distribution is estimated, and the missing values of a row are those expected from the others.
-The covariance of more columns would be larger than the table is worth: there, missing values are the column means.
+Of more than `MAX_COLUMNS` columns no covariance is estimated: it would be larger than the table is worth. Missing
+values are then the means of their columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
-from .._validation import check_overflow, first_few
-from ..core.fitting import restore_on_failure
+from .._validation import first_few
 from ..errors import InputError, SingularCovarianceError, warn
 from .columns import is_table, n_rows_of, table_cells
-from .values import Values, ValueType, describe_notation, read_values, standardize
+from .values import Values, ValueType, describe_notation, read_values
 
 MAX_SAMPLED_ROWS = 10_000  # from which a distribution of rows is estimated
 MIN_PRESENT_ROWS = 10  # of every column among these
-MAX_COLUMNS = 200  # of which a covariance is estimated by TableCompleter
+MAX_COLUMNS = 1_000  # of which a covariance is estimated
 RIDGE = 0.01  # ρ, relative to the mean variance of the columns
 MAX_ITERATIONS = 50
 TOLERANCE = 1e-5  # change of the objective per row
@@ -44,11 +41,13 @@ class GaussianOfRows(NamedTuple):
     """Mean and covariance of rows."""
 
     mean: np.ndarray  # (d,)
-    covariance: np.ndarray  # (d, d)
+    covariance: np.ndarray  # (d, d); empty for wide tables, whose missing values are the means
 
     def fill(self, X: np.ndarray) -> np.ndarray:
         """Return rows with the expected values, given those of the row, in the place of NaN."""
         filled = X.copy()
+        if not self.covariance.size:
+            return np.where(np.isnan(filled), self.mean, filled)
         for rows, missing in patterns(X):
             filled[np.ix_(rows, missing)] = self._expected(X[rows], missing)[0]
         return filled
@@ -111,6 +110,13 @@ def fit_gaussian(
         if not groups or (len(objectives) > 1 and objectives[-1] - objectives[-2] < tol):
             return GaussianFit(gaussian, FitHistory(np.array(objectives), maximize=True), True)
     return GaussianFit(gaussian, FitHistory(np.array(objectives), maximize=True), False)
+
+
+def column_means(X: np.ndarray) -> GaussianFit:
+    """Return the means of the columns of a wide table, without a covariance."""
+    return GaussianFit(
+        GaussianOfRows(np.nanmean(X, axis=0), np.zeros((0, 0))), FitHistory(np.zeros(0), maximize=True), True
+    )
 
 
 def objective(X: np.ndarray, gaussian: GaussianOfRows, rho: float) -> float:
@@ -219,121 +225,3 @@ def read_like_fit(column: str, kind: str, cells: Any, notation: str = "", unit: 
 def float_type(X: Any) -> type[np.floating]:
     """Return float32 for arrays of float32, and float64 for all other tables."""
     return np.float32 if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64
-
-
-class TableCompleter(TableTransformer):
-    """Pass complete rows of numbers on as they are, and complete new ones.
-
-    Columns are found by name. The values of missing cells and columns are estimated from the others of the row, with a
-    warning that names the columns.
-
-    Attributes
-    ----------
-    center_, scale_ : ndarray of shape (d,)
-        Means and standard deviations of the columns; 1 for the latter if a column is constant.
-    gaussian_ : GaussianOfRows or None
-        The distribution of the standardised rows; None for more than 200 columns, whose missing values are the means of
-        their columns.
-    n_features_in_ : int
-        The number of columns.
-    feature_names_in_ : ndarray of str
-        Their names, of a data frame.
-
-    See Also
-    --------
-    TableEncoder : For columns of any kind.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from fiedler.table import TableCompleter
-    >>> completer = TableCompleter().fit({"width": [1.0, 2.0, 3.0, 4.0], "height": [2.1, 3.9, 6.1, 7.9]})
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     rows = completer.transform({"height": [6.0]})
-    >>> rows.round(1).tolist()
-    [[3.0, 6.0]]
-    >>> print(caught[0].message)
-    the table has no column 'width'; its values are estimated from the other columns
-    """
-
-    center_: np.ndarray
-    scale_: np.ndarray
-    gaussian_: GaussianOfRows | None
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Estimate the distribution of the rows.
-
-        Parameters
-        ----------
-        X : data frame of pandas, polars or pyarrow, dict of columns, or array of shape (n, d)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        cells = self._read_table(X)
-        rows = np.stack([read_numbers(name, column) for name, column in cells.items()], axis=1)
-        empty = [name for name, is_empty in zip(cells, np.isnan(rows).all(axis=0)) if is_empty]
-        if empty:
-            problem = f"there is no value, only NaN, in column {first_few([repr(name) for name in empty])}"
-            raise InputError(problem, "leave it out", code="empty_column", columns=empty)
-        for name, column in zip(cells, rows.T):
-            check_overflow(column[~np.isnan(column)], column, f"column {name!r}")
-        with restore_on_failure(self):
-            self.center_, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-            self.scale_ = np.where(scale > 0, scale, 1.0)
-            self.gaussian_ = None
-            if rows.shape[1] <= MAX_COLUMNS:
-                self.gaussian_ = fit_gaussian((rows[sample_rows(rows)] - self.center_) / self.scale_).gaussian
-            self._set_names(X, list(cells))
-        return self
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Return complete rows.
-
-        Parameters
-        ----------
-        X : as in :meth:`fit`
-            The columns of an array are those of the fit.
-
-        Returns
-        -------
-        ndarray of shape (n, d)
-        """
-        check_is_fitted(self)
-        how = "estimated from the other columns" if self.gaussian_ is not None else "column means of the fit"
-        names = self._names
-        cells = self._read_new(X, names, f"its values are {how}")
-        nothing = np.full(n_rows_of(cells), np.nan)
-        rows = np.stack([read_numbers(name, cells[name]) if name in cells else nothing for name in names], axis=1)
-        counts = dict(zip(names, np.isnan(rows).sum(axis=0).tolist()))
-        counts = {name: count for name, count in counts.items() if count and name in cells}
-        if counts:
-            listed = first_few([f"{name!r} ({count})" for name, count in counts.items()], 10)
-            problem = f"{sum(counts.values())} cell(s) are empty, in column {listed}"
-            warn(problem, f"their values are {how}", code="missing_cells", columns=list(counts))
-        if self.gaussian_ is None:
-            return np.where(np.isnan(rows), self.center_, rows).astype(float_type(X))
-        filled = self.gaussian_.fill(standardize(rows, self.center_, self.scale_, "the table"))
-        return np.where(np.isnan(rows), filled * self.scale_ + self.center_, rows).astype(float_type(X))
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns."""
-        check_is_fitted(self)
-        return np.array(self._names, dtype=object)
-
-
-def read_numbers(name: str, cells: Any) -> np.ndarray:
-    """Return the cells of a column as numbers, NaN where missing; True is 1."""
-    if isinstance(cells, np.ndarray) and cells.dtype.kind == "b":
-        return cells.astype(np.float64)
-    cells = cells if isinstance(cells, np.ndarray) else [float(one) if isinstance(one, bool) else one for one in cells]
-    values = read_like_fit(name, "number", cells)
-    return values.cells if values.type == "numbers" else np.full(len(cells), np.nan)
-
-
-def completer_of(names: Sequence[str], rows: np.ndarray) -> TableCompleter | None:
-    """Fit a completer to the rows of a table of numbers; None if several columns have the same name."""
-    return TableCompleter().fit(dict(zip(names, rows.T))) if len(set(names)) == len(names) else None

@@ -3,7 +3,7 @@
 Every column becomes one or more numbers of total variance 1, so that two rows differ by the same amount on average in
 each column, whatever its unit and kind:
 
-    number, date     (x - mean) / standard deviation
+    number, date     (z - mean) / standard deviation, z being x within bounds, or its logarithm (:mod:`.numbers`)
     category         indicators of its frequent words, divided by √(1 - Σ p_j²), p_j being their frequencies
     text, vector     centred components, divided by the root of their total variance
 
@@ -11,6 +11,8 @@ The indicators z_j of a category take few values, so that rows with the same wor
 another one far away, whether or not the other columns o differ. They are therefore replaced by c E[z_j | z_o], what the
 other columns of the row tell about the word: a category that is independent of them does not count, and one that
 follows from them counts by c = `CATEGORY_SCALE`. The documentation of tables has the comparison behind this choice.
+The rows with the indicators themselves are another view of the table, which :meth:`TableEncoder.indicators` returns.
+Number columns of one unit are divided by the same number, the root of their mean variance.
 
 Missing values are those expected from the other values of the row, under a Gaussian distribution of the encoded rows
 that is estimated by EM (:mod:`fiedler.table.completion`). It is part of the model: new rows are completed in the same
@@ -21,29 +23,33 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_int, first_few
+from .._validation import check_int, choose, first_few
 from ..core.fitting import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, shown, warn
 from ..text import DocumentVectorizer
-from .columns import Column, Requests, describe_spellings, format_plan, is_table, n_rows_of, plan_columns
+from .columns import Column, Requests, describe_plan, describe_spellings, format_plan, is_table, n_rows_of, plan_columns
 from .completion import (
+    MAX_COLUMNS,
     GaussianOfRows,
     TableTransformer,
+    column_means,
     fit_gaussian,
     float_type,
     read_like_fit,
     sample_rows,
 )
+from .numbers import NumberScale, fit_scale, share_a_unit, suspicious_cells
 from .values import Values, read_values, standardize, to_objects
 
 OTHER = "(other)"
+MAX_STORED = 100  # suspicious cells in the fields of the warning
 CATEGORY_SCALE = 0.5  # c
 
 
@@ -61,6 +67,7 @@ class ColumnEncoding(NamedTuple):
     known: list[str]  # all words of a category; others are new
     vectorizer: Any  # DocumentVectorizer of a text, or None
     components: Any  # TruncatedSVD of a text, or None
+    numbers: NumberScale = NumberScale()  # of a number or date
 
     @property
     def output_names(self) -> list[str]:
@@ -113,8 +120,10 @@ class ColumnEncoding(NamedTuple):
             raw, present = np.full((n, width), np.nan), np.flatnonzero(~values.is_missing)
             if len(present):
                 raw[present] = self.components.transform(self.vectorizer.transform(values.cells[present]))
-        else:
+        elif self.kind == "vector":
             raw = values.cells.reshape(n, width)
+        else:
+            raw = self.numbers.apply(values.cells).reshape(n, width)
         return standardize(raw, self.center, self.scale, f"column {self.name!r}")
 
     def _indicators(self, values: Values) -> np.ndarray:
@@ -134,11 +143,17 @@ class ColumnEncoding(NamedTuple):
         return sorted({word for word in values.cells if word is not None} - set(self.known))
 
 
-def fit_column(column: Column, weight: float, max_levels: int, n_text_components: int) -> ColumnEncoding:
+def fit_column(
+    column: Column,
+    max_levels: int,
+    n_text_components: int,
+    numbers: NumberScale,
+    divisor: Callable[[np.ndarray], float],
+) -> ColumnEncoding:
     """Fit the encoding of a column."""
     values = column.values
     about = (column.name, column.kind, values.notation, values.unit)
-    encoding = ColumnEncoding(*about, np.zeros(1), 1.0, [], False, [], None, None)
+    encoding = ColumnEncoding(*about, np.zeros(1), 1.0, [], False, [], None, None, numbers)
     if column.kind == "category":
         words, counts = np.unique([word for word in values.cells if word is not None], return_counts=True)
         known = words.tolist()
@@ -156,7 +171,8 @@ def fit_column(column: Column, weight: float, max_levels: int, n_text_components
         components = TruncatedSVD(width, random_state=0).fit(terms)
         encoding = encoding._replace(center=np.zeros(width), vectorizer=vectorizer, components=components)
     raw = encoding.encode(values)
-    return encoding._replace(center=np.nanmean(raw, axis=0), scale=(_spread(raw) or 1.0) / weight)
+    of_column = divisor if column.kind in ("number", "date") else _spread
+    return encoding._replace(center=np.nanmean(raw, axis=0), scale=of_column(raw) or 1.0)
 
 
 def _spread(raw: np.ndarray) -> float:
@@ -166,14 +182,16 @@ def _spread(raw: np.ndarray) -> float:
     return unit * float(np.nanvar(raw / unit, axis=0).sum()) ** 0.5
 
 
-def smoothing_matrix(gaussian: GaussianOfRows, encodings: Sequence[ColumnEncoding]) -> np.ndarray:
+def smoothing_matrix(gaussian: GaussianOfRows, encodings: Sequence[ColumnEncoding]) -> np.ndarray | None:
     """Return the matrix that replaces z_j by c E[z_j | z_o] for categories j, and leaves other columns as they are.
 
-    With P = Σ⁻¹, E[z_j | z_o] = -P_jj⁻¹ P_jo z_o for centred rows.
+    With P = Σ⁻¹, E[z_j | z_o] = -P_jj⁻¹ P_jo z_o for centred rows. None if rows stay as they are: without categories,
+    with nothing but one, and where the table is too wide for Σ.
     """
+    has_categories = any(encoding.kind == "category" for encoding in encodings)
+    if len(encodings) == 1 or not has_categories or not gaussian.covariance.size:
+        return None
     matrix = np.eye(len(gaussian.mean))
-    if len(encodings) == 1:
-        return matrix
     precision, starts = np.linalg.inv(gaussian.covariance), np.cumsum([0, *(len(one.center) for one in encodings)])
     for encoding, start, stop in zip(encodings, starts[:-1], starts[1:]):
         if encoding.kind == "category":
@@ -183,7 +201,56 @@ def smoothing_matrix(gaussian: GaussianOfRows, encodings: Sequence[ColumnEncodin
     return matrix
 
 
+# ---------------------------------------------------------------------------------------------- the scales of numbers
+
+DIVISORS: dict[str, Callable[[np.ndarray], float]] = {
+    "auto": lambda raw: _spread(raw),
+    "standard": lambda raw: _spread(raw),
+    "range": lambda raw: float(np.nanmax(raw) - np.nanmin(raw)),
+    "none": lambda raw: 1.0,
+}
+
+
+def fit_scales(columns: Sequence[Column], scale: str) -> tuple[dict[str, NumberScale], set[str]]:
+    """Return the scales of numbers and dates by column, and the columns of numbers that share a unit."""
+    if scale != "auto":
+        return {}, set()
+    numbers = [one for one in columns if one.kind == "number"]
+    shares = share_a_unit([one.values.cells for one in numbers])
+    shared = {one.name for one, is_shared in zip(numbers, shares) if is_shared}
+    dated = [one for one in columns if one.kind == "date"]
+    scales = {one.name: fit_scale(one.values.cells, use_logarithms=one.name not in shared) for one in numbers}
+    return scales | {one.name: fit_scale(one.values.cells, use_logarithms=False) for one in dated}, shared
+
+
+def divide_alike(encodings: Sequence[ColumnEncoding], shared: set[str]) -> list[ColumnEncoding]:
+    """Give the columns of one unit the same divisor, the root of their mean variance."""
+    squares = [encoding.scale**2 for encoding in encodings if encoding.name in shared]
+    common = float(np.mean(squares)) ** 0.5 if squares else 1.0
+    return [one._replace(scale=common) if one.name in shared else one for one in encodings]
+
+
+def weigh(encoding: ColumnEncoding, weight: float) -> ColumnEncoding:
+    """Return the encoding of a column that counts more or less than the others."""
+    return encoding._replace(scale=encoding.scale / float(weight))
+
+
+def describe_scale(column: Column, scale: NumberScale | None, shared: set[str]) -> Column:
+    """Add how numbers are scaled to the reason of a column, where that is not obvious."""
+    notes = ["same unit as others"] * (column.name in shared) + ["logarithms"] * bool(scale and scale.unit)
+    return column._replace(reason=", ".join(filter(None, [column.reason, *notes])))
+
+
 # -------------------------------------------------------------------------------------------------------- the encoder
+
+
+class EncodedTable(NamedTuple):
+    """The rows of a table that an encoder was fitted to."""
+
+    encoder: TableEncoder
+    plan: Sequence[Column]
+    rows: np.ndarray  # (n, d), as :meth:`TableEncoder.transform` returns them
+    indicators: np.ndarray | None  # the same with the indicators of categories; None where they do not differ
 
 
 class TableEncoder(TableTransformer):
@@ -205,6 +272,11 @@ class TableEncoder(TableTransformer):
         The number of words of a category, the most frequent ones, with an indicator each; the others share one.
     n_text_components : int, default=20
         The number of components of a text.
+    scale : {'auto', 'standard', 'range', 'none'}, default='auto'
+        What the columns of numbers are divided by: 'standard' deviations, 'range' or 'none' for nothing. With 'auto'
+        they are divided by standard deviations, or all by the same number if they have one unit, as the pixels of
+        images do; skewed columns become logarithms, and cells that are far from all others count as the most extreme
+        usual value.
 
     Attributes
     ----------
@@ -212,12 +284,16 @@ class TableEncoder(TableTransformer):
         The columns that are used.
     plan_ : str
         How each column is used, a line for each.
+    columns_ : list of (str, str, str)
+        The same as the name of each column, its use, and why.
     uses_ : dict of str to str
         What each column is used as; ``"left out: ..."`` for those that are not.
     gaussian_ : GaussianOfRows
         The distribution by which missing values, and the indicators of categories, are estimated.
-    smoothing_ : ndarray of shape (d, d)
-        The matrix by which completed rows, minus their mean, are multiplied.
+    smoothing_ : ndarray of shape (d, d) or None
+        The matrix by which completed rows, minus their mean, are multiplied; None for rows that stay as they are.
+    suspicious_ : list of SuspiciousCell
+        Numbers and dates that are far from all others of their column: its name, the row, the value and the distance.
     history_ : FitHistory
         The objective of its estimation per iteration.
     n_iter_ : int
@@ -255,6 +331,7 @@ class TableEncoder(TableTransformer):
         weight: Mapping[str, float] | None = None,
         max_levels: int = 30,
         n_text_components: int = 20,
+        scale: Literal["auto", "standard", "range", "none"] = "auto",
     ) -> None:
         self.drop = drop
         self.as_category = as_category
@@ -263,6 +340,7 @@ class TableEncoder(TableTransformer):
         self.weight = weight
         self.max_levels = max_levels
         self.n_text_components = n_text_components
+        self.scale = scale
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Recognise the columns of a table and fit their encodings.
@@ -281,35 +359,61 @@ class TableEncoder(TableTransformer):
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Fit to a table and return its rows as vectors of shape (n, d)."""
-        return self.fit_columns(X, self.read(X))
+        return self.fit_columns(X, self.read(X)).rows
 
     def read(self, X: Any) -> list[Column]:
         """Return the columns of a table with their cells, and how each is used."""
         cells = self._read_table(X)
         return plan_columns(cells, self._requests(X, cells))
 
-    def fit_columns(self, X: Any, columns: Sequence[Column]) -> np.ndarray:
-        """Fit to the columns of a table, which :meth:`read` has returned, and return its rows as vectors."""
+    def fit_columns(self, X: Any, columns: Sequence[Column]) -> EncodedTable:
+        """Fit to the columns of a table, which :meth:`read` has returned, and encode its rows."""
+        choose(DIVISORS, self.scale, option="scale")
         max_levels = check_int(self.max_levels, "max_levels", minimum=2)
         n_components = check_int(self.n_text_components, "n_text_components")
         weights = dict(self.weight or {})
         used = [column for column in columns if column.is_used]
-        encodings = [fit_column(one, float(weights.get(one.name, 1.0)), max_levels, n_components) for one in used]
+        scales, shared = fit_scales(used, self.scale)
+        encodings = [
+            fit_column(one, max_levels, n_components, scales.get(one.name, NumberScale()), DIVISORS[self.scale])
+            for one in used
+        ]
+        encodings = [weigh(one, weights.get(one.name, 1.0)) for one in divide_alike(encodings, shared)]
         rows = np.concatenate([encoding.encode(one.values) for encoding, one in zip(encodings, used)], axis=1)
-        result = fit_gaussian(rows[sample_rows(rows)])
+        result = fit_gaussian(rows[sample_rows(rows)]) if rows.shape[1] <= MAX_COLUMNS else column_means(rows)
         n_iter = len(result.history.objective)
         if not result.converged:
             problem = f"the estimation of missing values did not converge within {n_iter} iterations"
             hint = "leave out columns of which most values are missing, or vectors"
             warn(problem, hint, code="not_converged", category=NotConvergedWarning, stacklevel=3, max_iter=n_iter)
         with restore_on_failure(self):
-            self.encodings_, self.plan_ = encodings, format_plan(columns)
+            self.encodings_ = encodings
+            described = [describe_scale(one, scales.get(one.name), shared) for one in columns]
+            self.plan_, self.columns_ = format_plan(described), describe_plan(described)
             self.uses_ = {one.name: one.kind if one.is_used else f"left out: {one.reason}" for one in columns}
             self.gaussian_, self.history_ = result.gaussian, result.history
             self.n_iter_, self.converged_ = n_iter, result.converged
             self.smoothing_ = smoothing_matrix(result.gaussian, encodings)
+            scaled = [one for one in used if one.name in scales]
+            self.suspicious_ = [
+                cell for one in scaled for cell in suspicious_cells(one.name, one.values.cells, scales[one.name])
+            ]
             self._set_names(X, [column.name for column in columns])
-        return self._smooth(result.gaussian.fill(rows)).astype(float_type(X))
+        self._warn_about_suspicious_cells()
+        dtype = float_type(X)
+        indicators = result.gaussian.fill(rows).astype(dtype, copy=False)
+        if self.smoothing_ is None:
+            return EncodedTable(self, columns, indicators, None)
+        return EncodedTable(self, columns, self._smooth(indicators).astype(dtype, copy=False), indicators)
+
+    def _warn_about_suspicious_cells(self) -> None:
+        if not self.suspicious_:
+            return
+        n, listed = len(self.suspicious_), first_few([str(cell) for cell in self.suspicious_])
+        problem = f"{n} cell(s) are far from all others of their column: {listed}"
+        hint = "each counts as the most extreme usual value; correct or empty those that are mistakes"
+        about = [list(cell) for cell in self.suspicious_[:MAX_STORED]]
+        warn(problem, hint, code="suspicious_cells", stacklevel=3, cells=about)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the rows of a table as vectors.
@@ -325,7 +429,12 @@ class TableEncoder(TableTransformer):
         ndarray of shape (n, d)
         """
         check_is_fitted(self)
-        return self._smooth(self._encode(X)).astype(float_type(X))
+        return self._smooth(self._encode(X)).astype(float_type(X), copy=False)
+
+    def indicators(self, X: Any) -> np.ndarray:
+        """Return the rows of a table with the indicators of its categories, as :class:`EncodedTable` has them."""
+        check_is_fitted(self)
+        return self._encode(X).astype(float_type(X), copy=False)
 
     def complete(self, X: Any) -> np.ndarray:
         """Return the rows of a table in the units of their columns, with estimates where values are missing.
@@ -333,9 +442,18 @@ class TableEncoder(TableTransformer):
         The columns are those of :meth:`get_feature_names_out`; the indicators of categories are 0 and 1.
         """
         check_is_fitted(self)
+        return self.decode(self._encode(X))
+
+    def decode(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows, as :meth:`indicators` makes them, in the units of their columns."""
         center = np.concatenate([encoding.center for encoding in self.encodings_])
         scale = np.concatenate([np.full(len(encoding.center), encoding.scale) for encoding in self.encodings_])
-        return self._encode(X) * scale + center
+        rows = rows * scale + center
+        starts = np.cumsum([0, *(len(encoding.center) for encoding in self.encodings_)])
+        for encoding, start in zip(self.encodings_, starts):
+            if encoding.numbers.unit:
+                rows[:, start] = encoding.numbers.invert(rows[:, start])
+        return rows
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the numbers that rows consist of."""
@@ -365,7 +483,7 @@ class TableEncoder(TableTransformer):
 
     def _smooth(self, rows: np.ndarray) -> np.ndarray:
         """Replace the indicators of categories by what the other columns tell about them."""
-        return (rows - self.gaussian_.mean) @ self.smoothing_
+        return rows if self.smoothing_ is None else (rows - self.gaussian_.mean) @ self.smoothing_
 
     def _requests(self, X: Any, cells: Mapping[str, Any]) -> Requests:
         """Return what was asked; the columns of an array of numbers are numbers."""
