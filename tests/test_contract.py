@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fiedler
 from contract import INSTANCES, blobs, fit, result, rows_for, target_for
-from fiedler import EmbedKMeans, LabelGraph, LandmarkGraph, _registry, _validation
+from fiedler import EmbedKMeans, LabelGraph, LandmarkGraph, LPIClustering, _registry, _validation
 from fiedler._records import FitHistory
 from fiedler.core.arrays import is_numpy, to_numpy
 from fiedler.core.parallel import _OneThread
@@ -150,7 +150,7 @@ def test_the_order_of_rows_does_not_matter(model, X):
 
 
 NUMPY_ONLY = {"NMFClustering", "GNMF"}  # refuse other arrays, since scikit-learn's NMF and sparse updates need NumPy
-RETURN_NUMPY = {"MMC", "LMNN", "MPCKMeans", "TransductiveSVM", "LLGC", "TableCompleter", "TableEncoder"}  # or names
+RETURN_NUMPY = {"MMC", "LMNN", "MPCKMeans", "TransductiveSVM", "LLGC", "TableEncoder"}  # or names
 
 
 def test_back_ends_agree(model, X, foreign):
@@ -197,7 +197,7 @@ def test_rows_are_validated_once_per_fit(model, X, monkeypatch):
 
     embedding = getattr(model, "embedding", None)
     expected = {type(one).__name__: 1 for one in (model, embedding) if one is not None}
-    for name in ("TableCompleter", "TableEncoder"):  # read the cells of tables, which need not be numbers
+    for name in "TableEncoder":  # read the cells of tables, which need not be numbers
         expected.pop(name, None)
     assert {name: count for name, count in counts.items() if count} == expected
 
@@ -327,6 +327,23 @@ def test_data_frames_and_pipelines(model, X):
     if hasattr(model, "transform"):
         out = pipeline.transform(frame)
         assert list(out.columns) == list(pipeline[-1].get_feature_names_out())
+
+
+def test_clusterers_with_memberships_return_them_as_data_frames(model, X):
+    """After ``set_output``, with the index of the rows; LPIClustering transforms to coordinates instead."""
+    if not is_clusterer(model) or not hasattr(model, "predict_proba") or isinstance(model, LPIClustering):
+        return
+    frame = pd.DataFrame(X, columns=list("abcde"), index=[f"r{i}" for i in range(len(X))])
+    one = clone(model).set_output(transform="pandas")
+
+    fitted, again = one.fit_transform(frame), one.transform(frame[::-1])
+
+    assert list(fitted.columns) == [f"{type(model).__name__.lower()}{k}" for k in range(3)]
+    assert list(fitted.index) == list(frame.index)
+    assert list(again.index) == list(frame.index)[::-1]
+    assert_allclose(again.to_numpy(), to_numpy(one.predict_proba(frame[::-1])))
+    assert_allclose(fitted.to_numpy(), again[::-1].to_numpy(), atol=1e-6)
+    assert isinstance(one.set_output(transform="default").transform(frame), np.ndarray)
 
 
 NO_HISTORY = {

@@ -126,7 +126,7 @@ def test_the_view_of_the_guide_takes_part_in_the_comparison_and_is_saved(monkeyp
     X = rng.normal(size=(90, 4)) * [1, 1, 1, 30] + 4 * np.repeat(np.eye(4)[:3], 30, axis=0)
     model = fiedler.ManifoldClustering(3, effort="thorough", random_state=0).fit(X)
 
-    assert {"rows", *views.VIEWS} - {"LPI"} == set(model.candidates_["view"])
+    assert {"rows", *views.VIEWS} - {"LPI", "indicators"} == set(model.candidates_["view"])
     assert "softly whitened" in model.candidates_["view"]
     monkeypatch.setattr(choice, "VIEWS", {"softly whitened": views.VIEWS["softly whitened"]})
     model = fiedler.ManifoldClustering(3, effort="thorough", random_state=0).fit(X)

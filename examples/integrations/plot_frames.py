@@ -3,7 +3,7 @@ Data frames
 ===========
 
 The estimators accept pandas and polars data frames, and store their column names in ``feature_names_in_``. With
-``set_output``, embeddings are returned as data frames.
+``set_output``, embeddings and memberships are returned as data frames.
 """
 
 import matplotlib.pyplot as plt
@@ -21,10 +21,16 @@ frame = wine.data
 # %%
 # Cluster a pandas data frame.
 
-model = make_pipeline(StandardScaler(), ManifoldClustering(3, random_state=0)).fit(frame)
+model = make_pipeline(StandardScaler(), ManifoldClustering(3, random_state=0)).set_output(transform="pandas")
+model.fit(frame)
 clusters = pd.Series(model[-1].labels_, index=frame.index, name="cluster")
 print(pd.crosstab(wine.target, clusters))
 print(frame.groupby(clusters)[["alcohol", "flavanoids", "proline"]].mean().round(2))
+
+# %%
+# The memberships of new rows, as a data frame with their index.
+
+print(model.transform(frame.sample(4, random_state=0)).round(2))
 
 # %%
 # The same rows as a polars data frame: the clusters are the same, and the coordinates are a polars data frame.

@@ -9,6 +9,17 @@ from fiedler.datasets import blobs
 pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
 
 
+@pytest.fixture(scope="module")
+def run_module():
+    """Run ``fiedler`` in a fixture that several tests share."""
+    from fiedler.cli.app import app
+
+    def run(*arguments):
+        return app([str(argument) for argument in arguments], standalone_mode=False)
+
+    return run
+
+
 @pytest.fixture
 def clouds():
     """Three well separated groups of twenty rows."""

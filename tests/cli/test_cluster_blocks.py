@@ -44,10 +44,10 @@ def test_a_folder_of_tables_becomes_parts_a_model_and_a_report(folder, cluster, 
 
     parts = sorted((tmp_path / "out" / "labels").glob("*.parquet"))
     tables = [parquet.read_table(part) for part in parts]
-    labels = np.concatenate([table["label"].to_numpy() for table in tables])
+    labels = np.concatenate([table["cluster"].to_numpy() for table in tables])
     assert len(parts) == 2
     assert np.concatenate([table["row"].to_numpy() for table in tables]).tolist() == list(range(2400))
-    assert tables[0].column_names == ["row", "label", "confidence", "cluster_0", "cluster_1", "cluster_2"]
+    assert tables[0].column_names == ["row", "cluster", "confidence", "cluster_0", "cluster_1", "cluster_2"]
     assert clustering_accuracy(y, labels) > 0.95
     assert [cluster["size"] for cluster in result["clusters"]] == np.bincount(labels).tolist()
     assert "all 2,400 rows" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

@@ -64,7 +64,7 @@ def test_cells_are_clustered_by_their_graph_and_compared_with_a_column(method, r
     assert json.loads((out / "summary.json").read_text())["truth"]["classes"] == ["B cell", "T cell", "monocyte"]
     if method == "auto":
         expected = ManifoldClustering(3, random_state=0).fit(read_input(path).X).labels_
-        assert_array_equal([int(row["label"]) for row in rows], expected)
+        assert_array_equal([int(row["cluster"]) for row in rows], expected)
     refused = run_fiedler("predict", out, path)
     assert refused.code == 1
     assert "fitted to the graph of its cells" in refused.err
@@ -93,8 +93,8 @@ def test_new_cells_are_read_like_those_of_the_model(run_fiedler, write_cells, tm
 
     assert result.code == 0, result.err
     with (out / "labels.csv").open(newline="") as file:
-        fitted = [row["label"] for row in csv.DictReader(file)]
-    assert [row["label"] for row in csv.DictReader(result.out.splitlines())] == fitted
+        fitted = [row["cluster"] for row in csv.DictReader(file)]
+    assert [row["cluster"] for row in csv.DictReader(result.out.splitlines())] == fitted
 
 
 def test_methods_are_compared_on_rows_or_on_the_graph(run_fiedler, write_cells):

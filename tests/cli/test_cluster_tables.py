@@ -9,7 +9,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.preprocessing import StandardScaler
 
 import fiedler
 from fiedler.metrics import adjusted_rand_index
@@ -69,8 +68,10 @@ def write(columns, form, folder):
 
 
 def rows_of(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    with path.open(newline="", encoding="utf-8") as file:
+        header = file.readline()
+        file.seek(0)
+        return list(csv.DictReader(file, delimiter=max(",;", key=header.count)))
 
 
 @pytest.fixture(scope="module")
@@ -78,16 +79,6 @@ def expected(customers, tmp_path_factory, run_module):
     folder = tmp_path_factory.mktemp("customers")
     run_module("cluster", write(customers[0], "utf-8", folder), "-k", 2, "--effort", "fast", "--out", folder / "out")
     return folder / "out"
-
-
-@pytest.fixture(scope="module")
-def run_module():
-    from fiedler.cli.app import app
-
-    def run(*arguments):
-        return app([str(argument) for argument in arguments], standalone_mode=False)
-
-    return run
 
 
 @pytest.mark.slow
@@ -99,9 +90,9 @@ def test_a_table_has_the_same_clusters_in_every_form(form, customers, expected, 
 
     assert result.code == 0, result.err
     rows = rows_of(tmp_path / "out" / "labels.csv")
-    assert [row["label"] for row in rows] == [row["label"] for row in rows_of(expected / "labels.csv")]
+    assert [row["cluster"] for row in rows] == [row["cluster"] for row in rows_of(expected / "labels.csv")]
     assert rows[0]["customer"] == "C00000"
-    assert adjusted_rand_index(customers[1], [row["label"] for row in rows]) > 0.9
+    assert adjusted_rand_index(customers[1], [row["cluster"] for row in rows]) > 0.9
 
 
 def test_the_plan_is_shown_on_request_and_the_table_is_written_with_the_clusters(customers, run_fiedler, tmp_path):
@@ -116,7 +107,7 @@ def test_the_plan_is_shown_on_request_and_the_table_is_written_with_the_clusters
     assert lines["amount"].startswith("number    with a decimal comma, ")
     table = rows_of(tmp_path / "out" / "table.csv")
     assert list(table[0]) == [*customers[0], "cluster", "confidence"]
-    labels = [row["label"] for row in rows_of(tmp_path / "out" / "labels.csv")]
+    labels = [row["cluster"] for row in rows_of(tmp_path / "out" / "labels.csv")]
     assert [row["cluster"] for row in table] == labels
     run_fiedler(*command)
     assert not (tmp_path / "out" / "table.csv").exists()  # it would have the clusters of another run
@@ -126,6 +117,48 @@ def test_the_plan_is_shown_on_request_and_the_table_is_written_with_the_clusters
     listed = {line["column"]: line["used"] for line in summary["profiles"]}
     assert listed["plan"] is True
     assert set(listed) == set(customers[0]) - {"customer", "country"}
+
+
+@pytest.mark.parametrize(
+    ("separator", "decimal", "index", "header"),
+    [
+        (";", ",", "customer", "customer;cluster;cluster_name;confidence;cluster_0;cluster_1"),
+        ("\t", ".", None, "id\tcluster\tcluster_name\tconfidence\tcluster_0\tcluster_1"),
+        (",", ",", "", ",cluster,cluster_name,confidence,cluster_0,cluster_1"),
+        ("|", ".", "cluster", "cluster|cluster_|cluster_name|confidence|cluster_0|cluster_1"),
+    ],
+)
+def test_results_are_written_as_the_table_is(separator, decimal, index, header, run_fiedler, tmp_path):
+    """The separator, the decimal mark and the column of row names: in labels, tables and predictions, and updated."""
+    kind = np.arange(40) % 2
+    frame = pd.DataFrame({"x": 5.25 * kind + np.arange(40) / 64, "y": kind + np.arange(40)[::-1] / 32})
+    frame.index = [f"C{i}" for i in range(40)]
+    form = {"sep": separator, "decimal": decimal}
+    written = form | {"index": index is not None, "index_label": index}
+    frame[:30].to_csv(tmp_path / "t.csv", **written)
+    frame[30:].to_csv(tmp_path / "new.csv", **written)
+    out = tmp_path / "out"
+
+    run_fiedler("cluster", tmp_path / "t.csv", "-k", 2, "--effort", "fast", "--append", "--out", out)
+    run_fiedler("predict", out, tmp_path / "new.csv", "--append", "--out", tmp_path / "predicted.csv")
+
+    read = form | {"index_col": 0 if index is not None else None}
+    labels, table, predicted = (
+        pd.read_csv(path, **read) for path in (out / "labels.csv", out / "table.csv", tmp_path / "predicted.csv")
+    )
+    given = frame if index is not None else frame.reset_index(drop=True)
+    pd.testing.assert_frame_equal(table[["x", "y"]], given[:30], check_names=False)
+    pd.testing.assert_frame_equal(predicted[["x", "y"]], frame[30:].set_index(predicted.index), check_names=False)
+    assert (out / "labels.csv").read_text().splitlines()[0] == header
+    confidence = (labels if index is not None else labels.drop(columns="id"))["confidence"]
+    assert confidence.dtype == table["confidence"].dtype == predicted["confidence"].dtype == float
+    assert list(confidence) == list(table["confidence"])
+
+    run_fiedler("update", out, tmp_path / "new.csv", "--quiet")
+
+    updated = pd.read_csv(out / "labels.csv", **read)
+    assert (out / "labels.csv").read_text().splitlines()[0] == header
+    assert list(updated.index) == (list(frame.index) if index is not None else list(range(40)))
 
 
 def test_new_tables_are_written_with_their_clusters(expected, run_fiedler, tmp_path):
@@ -140,7 +173,7 @@ def test_new_tables_are_written_with_their_clusters(expected, run_fiedler, tmp_p
     assert (tmp_path / "table.csv").read_text(encoding="utf-8") == shown.out
     table, labels = rows_of(tmp_path / "table.csv"), rows_of(tmp_path / "labels.csv")
     assert list(table[0]) == [*columns, "cluster", "confidence"]
-    assert [row["cluster"] for row in table] == [row["label"] for row in labels]
+    assert [row["cluster"] for row in table] == [row["cluster"] for row in labels]
 
 
 def test_weights_of_rows_stand_for_copies(run_fiedler, tmp_path):
@@ -156,8 +189,8 @@ def test_weights_of_rows_stand_for_copies(run_fiedler, tmp_path):
     run_fiedler("cluster", tmp_path / "copies.csv", *command, tmp_path / "copies")
 
     assert weighted.code == 0, weighted.err
-    labels = [row["label"] for row in rows_of(tmp_path / "once" / "labels.csv")]
-    expected = [row["label"] for row in rows_of(tmp_path / "copies" / "labels.csv")]
+    labels = [row["cluster"] for row in rows_of(tmp_path / "once" / "labels.csv")]
+    expected = [row["cluster"] for row in rows_of(tmp_path / "copies" / "labels.csv")]
     assert list(np.repeat(labels, counts)) == expected
     methods = "kmeans,sklearn.cluster:AgglomerativeClustering"
     options = ["-k", 2, "--scale", "none", "--methods", methods, "--json"]
@@ -202,7 +235,7 @@ def test_next_months_table_may_have_new_words_and_lack_columns(expected, run_fie
     assert "the table has no column 'newsletter'" in result.err
     assert "did not occur before, in column 'city': 'Ulm'" in result.err
     rows = rows_of(tmp_path / "new.csv")
-    assert adjusted_rand_index(kind, [row["label"] for row in rows]) > 0.85
+    assert adjusted_rand_index(kind, [row["cluster"] for row in rows]) > 0.85
     assert rows[3]["customer"] == "C10003"
     assert run_fiedler("predict", expected, tmp_path / "nothing.csv").err.startswith("fiedler: there is no file")
 
@@ -217,9 +250,8 @@ def test_next_months_table_of_numbers_may_lack_cells_and_columns(run_fiedler, tm
     new.iloc[0, 0] = None
     new.to_csv(tmp_path / "new.csv", index=False)
     run_fiedler("cluster", tmp_path / "old.csv", "-k", 2, "--id", "customer", "--out", out)
-    scaled = StandardScaler().fit_transform(X[:80])
-    expected = fiedler.cluster(scaled, 2, random_state=0).labels
-    assert [int(row["label"]) for row in rows_of(out / "labels.csv")] == expected.tolist()  # as without names
+    expected = fiedler.cluster(pd.read_csv(tmp_path / "old.csv").drop(columns="customer"), 2, random_state=0).labels
+    assert [int(row["cluster"]) for row in rows_of(out / "labels.csv")] == expected.tolist()  # as in Python
 
     predicted = run_fiedler("predict", out, tmp_path / "new.csv", "--out", tmp_path / "labels.csv")
     updated = run_fiedler("update", out, tmp_path / "new.csv")
@@ -227,11 +259,10 @@ def test_next_months_table_of_numbers_may_lack_cells_and_columns(run_fiedler, tm
     for result in (predicted, updated):
         assert result.code == 0, result.err
         assert "note: the table has no column 'c'; its values are estimated from the other columns\n" in result.err
-        assert "note: 1 cell(s) are empty, in column 'b' (1); their values are estimated from the other" in result.err
     rows = rows_of(tmp_path / "labels.csv")
-    assert adjusted_rand_index(kind[80:], [row["label"] for row in rows]) == 1
+    assert adjusted_rand_index(kind[80:], [row["cluster"] for row in rows]) == 1
     assert [row["customer"] for row in rows] == new["customer"].tolist()
-    assert [row["label"] for row in rows_of(out / "labels.csv")[80:]] == [row["label"] for row in rows]
+    assert [row["cluster"] for row in rows_of(out / "labels.csv")[80:]] == [row["cluster"] for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -277,7 +308,7 @@ def test_units_and_vectors_in_words_are_read_again(awkward, run_fiedler, tmp_pat
 
     assert (result.code, result.err) == (0, "")
     high = [i for i, row in enumerate(rows_of(awkward / "labels.csv")) if i % 2 and float(row["confidence"]) > 0.9]
-    assert json.loads(result.out)["labels"][0] == int(rows_of(awkward / "labels.csv")[high[0]]["label"])
+    assert json.loads(result.out)["labels"][0] == int(rows_of(awkward / "labels.csv")[high[0]]["cluster"])
 
 
 def test_columns_can_be_used_in_another_way(customers, run_fiedler, tmp_path):
@@ -310,10 +341,23 @@ def test_words_for_missing_values_are_those_of_the_fit_in_new_tables(run_fiedler
     new = run_fiedler("predict", tmp_path / "out", tmp_path / "new.csv", "--out", tmp_path / "new_labels.csv")
     assert (new.code, new.err) == (0, "")
     labels = rows_of(tmp_path / "out" / "labels.csv")
-    predicted = [row["label"] for row in rows_of(tmp_path / "new_labels.csv")]
-    assert predicted == [labels[2]["label"], labels[3]["label"]]
+    predicted = [row["cluster"] for row in rows_of(tmp_path / "new_labels.csv")]
+    assert predicted == [labels[2]["cluster"], labels[3]["cluster"]]
     refused = run_fiedler(*command, "--force")
     assert "'tbd' ('t.csv', line 2) is not a finite number, as the other cells are" in refused.err
+    assert "or drop them, or name the words for missing values with --missing\n" in refused.err
+
+
+def test_new_tables_may_have_words_for_missing_values_of_their_own(expected, run_fiedler, tmp_path):
+    row = {"customer": "C1", "since": "2021-03-01", "plan": "pro", "amount": "n.d."}
+    pd.DataFrame([row]).to_csv(tmp_path / "new.csv", index=False)
+
+    refused = run_fiedler("predict", expected, tmp_path / "new.csv")
+    named = run_fiedler("predict", expected, tmp_path / "new.csv", "--missing", "n.d.", "--json")
+
+    assert "'n.d.' is not a number" in refused.err
+    assert "or name the words for missing values with --missing" in refused.err
+    assert json.loads(named.out)["ids"] == ["C1"]
 
 
 def test_append_does_not_replace_the_input_or_a_file_of_yours(customers, run_fiedler, tmp_path):
@@ -338,7 +382,7 @@ def test_new_rows_in_a_folder_and_tables_with_a_column_called_id(run_fiedler, tm
     result = run_fiedler("predict", tmp_path / "out", tmp_path / "new", "--out", tmp_path / "new.csv")
 
     assert (result.code, result.err) == (0, "")
-    assert adjusted_rand_index(kind, [row["label"] for row in rows_of(tmp_path / "new.csv")]) == 1
+    assert adjusted_rand_index(kind, [row["cluster"] for row in rows_of(tmp_path / "new.csv")]) == 1
 
 
 def test_results_are_explained_in_the_columns_of_the_table_and_by_the_names_of_rows(
@@ -349,7 +393,7 @@ def test_results_are_explained_in_the_columns_of_the_table_and_by_the_names_of_r
     assert (clusters.code, clusters.err) == (0, "")
     assert re.search(r"^  amount: .* overall, [+-]\d.\d sd\)$", clusters.out, re.MULTILINE)
     assert re.search(r"^  typical rows: C0\d{4}, C0\d{4}, C0\d{4}$", clusters.out, re.MULTILINE)
-    label = rows_of(expected / "labels.csv")[7]["label"]
+    label = rows_of(expected / "labels.csv")[7]["cluster"]
     assert customers[0]["amount"][7] is not None
     assert row.out.startswith(f"row C00007 is in cluster {label}, membership ")
     as_json = json.loads(run_fiedler("explain", expected, "C00007", "--json").out)

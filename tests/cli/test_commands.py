@@ -48,16 +48,16 @@ def test_cluster_writes_labels_a_model_and_a_report(run_fiedler, table, tmp_path
     assert result.code == 0, result.err
     assert file_names(tmp_path / "out") == FILES
     rows = labels_in(tmp_path / "out" / "labels.csv")
-    assert list(rows[0]) == ["name", "label", "cluster_name", "confidence", "cluster_0", "cluster_1", "cluster_2"]
+    assert list(rows[0]) == ["name", "cluster", "cluster_name", "confidence", "cluster_0", "cluster_1", "cluster_2"]
     assert [row["name"] for row in rows] == [f"r{i}" for i in range(60)]
-    assert clustering_accuracy(clouds[1], [int(row["label"]) for row in rows]) == 1
+    assert clustering_accuracy(clouds[1], [int(row["cluster"]) for row in rows]) == 1
     shares = np.array([[float(row[f"cluster_{k}"]) for k in range(3)] for row in rows])
     assert_allclose(shares.sum(axis=1), 1, atol=2e-4)
     assert_allclose(shares.max(axis=1), [float(row["confidence"]) for row in rows])
     head, columns, *lines = result.out.splitlines()
     assert head.startswith("60 rows in 3 clusters, in ")
     assert columns.split() == ["cluster", "rows", "share", "confidence"]
-    names = {row["label"]: row["cluster_name"] for row in rows}
+    names = {row["cluster"]: row["cluster_name"] for row in rows}
     assert all(any(column in name for column in "xyz") for name in names.values())  # the columns in which they differ
     shown = [[label, *names[label].split(), "20", "33.3%"] for label in sorted(names)]
     assert [line.split()[:-1] for line in lines[:3]] == shown
@@ -133,7 +133,7 @@ def test_every_method_clusters_and_predicts(method, run_fiedler, table, tmp_path
 
     again = run_fiedler("predict", tmp_path, table, "--id", "name", "--json")
 
-    assert json.loads(again.out)["labels"] == [int(row["label"]) for row in labels_in(tmp_path / "labels.csv")]
+    assert json.loads(again.out)["labels"] == [int(row["cluster"]) for row in labels_in(tmp_path / "labels.csv")]
 
 
 class EveryThird(fiedler.EmbedKMeans):
@@ -207,13 +207,13 @@ def test_partially_known_labels_guide_the_clustering(joined, run_fiedler, table,
 
     assert result.code == 0, result.err
     rows = labels_in(tmp_path / "out" / "labels.csv")
-    labels = np.array([int(row["label"]) for row in rows])
+    labels = np.array([int(row["cluster"]) for row in rows])
     assert len(np.unique(labels[np.isin(clouds[1], joined)])) == 1
     assert "agreement with the known labels" not in result.out
     assert "note: the known labels of 18 of 60 rows guide the clustering: cluster 0 is 'apart', cluster 1" in result.err
-    assert {(row["label"], row["cluster_name"]) for row in rows} == {("0", "apart"), ("1", "together")}
+    assert {(row["cluster"], row["cluster_name"]) for row in rows} == {("0", "apart"), ("1", "together")}
     new = run_fiedler("predict", tmp_path / "out", table, "--id", "name").out.splitlines()
-    assert new[0].startswith("name,label,cluster_name,confidence")
+    assert new[0].startswith("name,cluster,cluster_name,confidence")
     assert {line.split(",")[2] for line in new[1:]} == {"apart", "together"}
 
 
@@ -228,7 +228,7 @@ def test_pairs_guide_the_clustering(run_fiedler, table, tmp_path, clouds):
         result = run_fiedler(*arguments, "--out", tmp_path / "out")
 
         assert result.code == 0, result.err
-        labels = np.array([int(row["label"]) for row in labels_in(tmp_path / "out" / "labels.csv")])
+        labels = np.array([int(row["cluster"]) for row in labels_in(tmp_path / "out" / "labels.csv")])
         assert len(np.unique(labels[np.concatenate([groups[a], groups[b]])])) == 1
 
 
@@ -242,7 +242,7 @@ def test_a_parquet_file_and_arrays(run_fiedler, clouds, tmp_path):
     for name, more in [("t.parquet", ()), ("x.npy", ()), ("xy.npz", ("--labels", "y"))]:
         result = run_fiedler("cluster", tmp_path / name, "-k", 3, "--out", tmp_path / f"of {name}", *more)
         assert result.code == 0, result.err
-        labels = [int(row["label"]) for row in labels_in(tmp_path / f"of {name}" / "labels.csv")]
+        labels = [int(row["cluster"]) for row in labels_in(tmp_path / f"of {name}" / "labels.csv")]
         assert clustering_accuracy(y, labels) == 1
 
 
@@ -250,13 +250,13 @@ def test_a_folder_of_texts_and_new_texts(run_fiedler, texts, tmp_path):
     result = run_fiedler("cluster", texts, "-k", 2, "--out", tmp_path / "out")
     assert result.code == 0, result.err
     rows = labels_in(tmp_path / "out" / "labels.csv")
-    assert clustering_accuracy([i % 2 for i in range(30)], [int(row["label"]) for row in rows]) == 1
+    assert clustering_accuracy([i % 2 for i in range(30)], [int(row["cluster"]) for row in rows]) == 1
     assert rows[0]["id"] == "00.txt"
 
     new = tmp_path / "new.jsonl"
     new.write_text('{"text": "a comet near the moon"}\n{"text": "butter on bread"}\n')
     labels = json.loads(run_fiedler("predict", tmp_path / "out" / "model.safetensors", new, "--json").out)["labels"]
-    assert labels == [int(rows[0]["label"]), int(rows[1]["label"])]
+    assert labels == [int(rows[0]["cluster"]), int(rows[1]["cluster"])]
     assert "comet" in (tmp_path / "out" / "report.html").read_text()
 
 
@@ -264,7 +264,7 @@ def test_a_folder_of_images(run_fiedler, pictures, tmp_path):
     result = run_fiedler("cluster", pictures, "-k", 2, "--method", "spectral", "--out", tmp_path / "out")
 
     assert result.code == 0, result.err
-    labels = [int(row["label"]) for row in labels_in(tmp_path / "out" / "labels.csv")]
+    labels = [int(row["cluster"]) for row in labels_in(tmp_path / "out" / "labels.csv")]
     assert clustering_accuracy([i % 2 for i in range(30)], labels) == 1
     assert "data:image/png" in (tmp_path / "out" / "report.html").read_text()
 
@@ -330,7 +330,7 @@ def test_the_model_is_an_estimator_of_raw_rows(run_fiedler, table, tmp_path, clo
     run_fiedler("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path)
 
     model = fiedler.load(tmp_path / "model.safetensors")
-    assert_array_equal(model.predict(clouds[0]), [int(row["label"]) for row in labels_in(tmp_path / "labels.csv")])
+    assert_array_equal(model.predict(clouds[0]), [int(row["cluster"]) for row in labels_in(tmp_path / "labels.csv")])
 
 
 # ------------------------------------------------------------------------------------------------ the folder of results
@@ -404,11 +404,11 @@ def test_predictions_to_standard_output_and_to_a_file(run_fiedler, table, tmp_pa
     shown = run_fiedler("predict", tmp_path, mixed, "--id", "name")
     kept = run_fiedler("predict", tmp_path, mixed, "--id", "name", "--out", tmp_path / "new.csv")
 
-    assert shown.out.splitlines()[0] == "name,label,cluster_name,confidence,cluster_0,cluster_1,cluster_2"
+    assert shown.out.splitlines()[0] == "name,cluster,cluster_name,confidence,cluster_0,cluster_1,cluster_2"
     assert (tmp_path / "new.csv").read_text() == shown.out
     assert kept.out == f"5 rows; written to {tmp_path / 'new.csv'}\n"
-    assert [row["label"] for row in labels_in(tmp_path / "new.csv")] == [
-        row["label"] for row in labels_in(tmp_path / "labels.csv")[:5]
+    assert [row["cluster"] for row in labels_in(tmp_path / "new.csv")] == [
+        row["cluster"] for row in labels_in(tmp_path / "labels.csv")[:5]
     ]
 
 
@@ -423,7 +423,7 @@ def test_new_texts_and_images_are_read_like_those_of_the_model(run_fiedler, text
         result = run_fiedler("predict", tmp_path / fitted, source, "--json")
         assert result.code == 0, result.err
         again = json.loads(result.out)["labels"]
-        assert again == [int(row["label"]) for row in labels_in(tmp_path / fitted / "labels.csv")]
+        assert again == [int(row["cluster"]) for row in labels_in(tmp_path / fitted / "labels.csv")]
 
 
 @pytest.mark.parametrize("fitted_in", ["grey", "colour"])
@@ -436,7 +436,7 @@ def test_new_images_may_have_another_size_and_other_colours(run_fiedler, picture
         image.convert("RGB").resize((12, 12), pillow.Resampling.NEAREST).save(folder / path.name)
     first, second = (pictures, folder) if fitted_in == "grey" else (folder, pictures)
     run_fiedler("cluster", first, "-k", 2, "--method", "kmeans", "--out", tmp_path / "out")
-    labels = {row["id"]: int(row["label"]) for row in labels_in(tmp_path / "out" / "labels.csv")}
+    labels = {row["id"]: int(row["cluster"]) for row in labels_in(tmp_path / "out" / "labels.csv")}
 
     result = run_fiedler("predict", tmp_path / "out", second, "--json")
     one = run_fiedler("predict", tmp_path / "out", second / "03.png", "--json")

@@ -70,5 +70,5 @@ def test_cells_cannot_control_a_terminal():
     terminal, file = Terminal(), io.StringIO()
     for stream in (terminal, file):
         write_labels(stream, ["a\x1b[31m", "=1+1"], np.array([0, 1]), None)
-    assert terminal.getvalue() == "id,label\na\\x1b[31m,0\n'=1+1,1\n"
-    assert file.getvalue() == "id,label\na\x1b[31m,0\n'=1+1,1\n"
+    assert terminal.getvalue() == "id,cluster\na\\x1b[31m,0\n'=1+1,1\n"
+    assert file.getvalue() == "id,cluster\na\x1b[31m,0\n'=1+1,1\n"

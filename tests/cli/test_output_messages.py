@@ -149,5 +149,6 @@ def test_warnings_become_notes_once_each(capsys):
 
 def test_the_options_of_a_command_are_those_of_its_help():
     assert options_of("update") == {
-        *("--id", "--text", "--drop", "--size", "--skip-broken", "--quiet", "-q", "--json", "--debug")
+        *("--id", "--text", "--drop", "--missing", "--size", "--skip-broken", "--on-duplicate", "--undo"),
+        *("--quiet", "-q", "--json", "--debug"),
     }

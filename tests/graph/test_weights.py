@@ -153,6 +153,22 @@ def test_the_grown_graph_is_the_graph_of_all_rows(kind, n_new):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_kept", [0, 150, 209])
+def test_the_graph_without_removed_rows_is_that_of_the_others(kind, n_kept):
+    X, recipe = split_rows(kind), self_tuned(9, connect="mst")
+    old, new = (sp.csr_array(part) if sp.issparse(X) else part for part in (X[:210], X[210:]))
+    kept = np.sort(np.random.RandomState(1).permutation(210)[:n_kept])
+
+    grown = grow_graph(recipe, recipe.build(old), old, new, n_fewer=5, kept=kept)
+
+    rows = X[np.concatenate([kept, np.arange(210, 300)])]
+    _, (sparser, expected) = nested_graphs(recipe, sp.csr_array(rows) if sp.issparse(X) else rows, [5, 9])
+    tolerance = 1e-3 if kind == "float32" else 1e-9
+    assert_allclose(grown.graph.weights.toarray(), expected.weights.toarray(), atol=tolerance)
+    assert_allclose(grown.sparser.weights.toarray(), sparser.weights.toarray(), atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_neighbours_are_known_from_the_graph(kind):
     X = split_rows(kind)
     X = sp.csr_array(X) if sp.issparse(X) else X

@@ -37,6 +37,23 @@ def class_of_rows(data):
 # ------------------------------------------------------------------------------------------------------------- tables
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "style"),
+    [
+        ("a.csv", "x,n\n1.5,a\n2,b\n", (",", ".")),
+        ("a.csv", "x;n\n1,5;a\n2;b\n", (";", ",")),
+        ("a.csv", 'x,n\n"1,5",a\n2,b\n', (",", ",")),
+        ("a.csv", "x;n\n1;a,b\n2;b\n", (";", ".")),  # words with commas are no numbers
+        ("a.tsv", "x\tn\n1.234,5\ta\n2\tb\n", ("\t", ",")),
+        ("a.jsonl", '{"x": 1, "n": {"y": "1,5"}}\n{"x": 2, "n": null}\n', (",", ".")),
+    ],
+)
+def test_the_style_of_a_table_is_that_of_its_file(name, content, style, tmp_path):
+    data = read_input(write_file(tmp_path / name, content), drop=["n"])
+
+    assert data.style == style
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_columns_of_a_table_have_roles(delimiter, tmp_path):
     lines = ["name,height,class,remark,width", "a,1,dog,x,2", "b,1.5,,y,3e1", "c,-2,cat,z,0"]

@@ -31,7 +31,7 @@ from fiedler.core.pca import fit_pca
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index, calibration_error, match_labels, purity
 from fiedler.mixture.covariance import oas
-from fiedler.table import TableCompleter, TableEncoder
+from fiedler.table import TableEncoder
 from fiedler_papers.baselines import NMFClustering, TransductiveSVM
 
 from .strategies import Rows
@@ -218,11 +218,6 @@ def test_shrinkage_has_no_unit(size):
     assert_allclose(oas(size * S, counts), size * oas(S, counts), rtol=1e-12)
 
 
-def test_a_column_that_cannot_be_completed_is_named(rng):
-    with pytest.raises(InputError, match="column 'b'"):
-        TableCompleter().fit({"a": rng.rand(9), "b": 1e300 * rng.rand(9)})
-
-
 def test_equal_sparse_rows_are_one_row_for_the_number_of_clusters():
     choice = choose_n_clusters(sp.csr_array((20, 5)), range(1, 4), random_state=0)
     assert choice.clusterability is None
@@ -233,9 +228,8 @@ def test_anchored_memberships_sum_to_one(rng):
     assert_allclose(model.memberships_.sum(axis=1), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize("table", [TableCompleter, TableEncoder])
-def test_values_too_far_from_those_of_the_fit_are_refused(table, rng):
-    model = table().fit({"a": rng.rand(9), "b": 1e-120 * rng.rand(9)})
+def test_values_too_far_from_those_of_the_fit_are_refused(rng):
+    model = TableEncoder().fit({"a": rng.rand(9), "b": 1e-120 * rng.rand(9)})
     with pytest.raises(InputError, match=r"too far from those of the fit; check their unit"):
         model.transform({"a": [0.5], "b": [1e200]})
 

@@ -36,7 +36,7 @@ from fiedler.manifold.views import (
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 from fiedler.metrics.scores import agreement_matrix, match_clusters, weighted_ari
 
-WHITENED = [name for name, kind in VIEWS.items() if kind.low_dimensional]
+WHITENED = [name for name, kind in VIEWS.items() if kind.is_for == "few components"]
 
 
 def a_candidate(labels, family="communities", view="rows", agreement=math.nan):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
@@ -719,3 +720,40 @@ def test_clusters_of_outliers_alone_are_a_warning(fixed_rng):
 
     (fields,) = [one.message.fields for one in caught if one.message.code == "empty_clusters"]
     assert fields["n_found"] == len(np.unique(model.labels_[model.labels_ >= 0])) < 3
+
+
+def test_cluster_returns_data_frames_where_scikit_learn_is_told_to():
+    """A series and a data frame with the index of a frame, of pandas or polars; the model keeps arrays."""
+    pl = pytest.importorskip("polars")
+    kind = np.arange(60) % 2
+    columns = {"x": 5.0 * kind + np.arange(60) / 60, "plan": np.where(kind, "pro", "basic").tolist()}
+    frame = pd.DataFrame(columns, index=[f"C{i}" for i in range(60)])
+    expected = fiedler.cluster(frame, 2, effort="fast", random_state=0)
+
+    with sklearn.config_context(transform_output="pandas"):
+        labels, memberships, model = fiedler.cluster(frame, 2, effort="fast", random_state=0)
+        of_rows = fiedler.cluster(kind[:, None] + np.arange(60)[:, None] / 99, 2, effort="fast", random_state=0)
+    with sklearn.config_context(transform_output="polars"):
+        of_polars = fiedler.cluster(pl.DataFrame(columns), 2, effort="fast", random_state=0)
+
+    assert isinstance(expected.labels, np.ndarray)
+    pd.testing.assert_series_equal(labels, pd.Series(expected.labels, frame.index, name="cluster"))
+    names = ["cluster_0", "cluster_1"]
+    pd.testing.assert_frame_equal(memberships, pd.DataFrame(expected.memberships, frame.index, names))
+    assert isinstance(model.labels_, np.ndarray)
+    assert list(of_rows.labels.index) == list(range(60))
+    assert of_polars.labels.to_list() == expected.labels.tolist()
+    assert of_polars.memberships.columns == names
+    assert_allclose(of_polars.memberships.to_numpy(), expected.memberships)
+
+
+def test_data_frames_of_memberships_survive_files(tmp_path):
+    X, _ = two_moons(n_samples=200, noise=0.05, random_state=0)
+    frame = pd.DataFrame(X, columns=["x", "y"])
+    model = ManifoldClustering(2, effort="fast", random_state=0).set_output(transform="pandas").fit(frame)
+    fiedler.save(model, tmp_path / "model.safetensors")
+
+    again = fiedler.load(tmp_path / "model.safetensors").transform(frame)
+
+    pd.testing.assert_frame_equal(again, model.transform(frame))
+    assert list(again.columns) == ["manifoldclustering0", "manifoldclustering1"]

@@ -278,6 +278,20 @@ def test_pipelines_take_the_columns_of_new_rows(pipeline, customers):
     assert pipeline.explain(125).cells["plan"] == both["plan"][125]
 
 
+def test_rows_that_replace_old_ones_are_counted_in_their_place(customers):
+    model = fiedler.cluster(customers, 2, random_state=0).model
+    new = customers.iloc[[100, 101]].assign(amount=[95.0, 97.0])
+
+    model.update(new, replaces=[4, -1])
+
+    amounts = np.append(customers["amount"].to_numpy(), 97.0)
+    amounts[4] = 95.0
+    profiles = model.explain().profiles
+    means = [amounts[model.labels_ == k].mean() for k in range(2)]
+    assert_allclose(profiles.means[:, profiles.columns.index("amount")], means, rtol=1e-5)
+    assert [model.explain(row).cells["amount"] for row in (4, 120)] == ["95", "97"]
+
+
 def test_pipelines_of_other_clusterers_and_with_a_cache_are_refused(pipeline, tmp_path):
     other = ClusterPipeline([("cluster", fiedler.SpectralClustering(2))])
     with pytest.raises(InputError, match="the clusters of a SpectralClustering cannot be explained"):

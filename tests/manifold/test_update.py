@@ -17,7 +17,14 @@ from fiedler.datasets import blobs, two_moons
 from fiedler.errors import InputError
 from fiedler.manifold import Drift
 from fiedler.manifold.memberships import PartialSupervision, walk_memberships
-from fiedler.manifold.update import change_by_chance, find_new_clusters, moved_shares, shares_behind, walk_until_settled
+from fiedler.manifold.update import (
+    change_by_chance,
+    equal_rows,
+    find_new_clusters,
+    moved_shares,
+    shares_behind,
+    walk_until_settled,
+)
 from fiedler.metrics import adjusted_rand_index
 
 
@@ -249,6 +256,114 @@ def test_a_new_cluster_has_few_edges_to_the_rest():
     assert find_new_clusters(graph, n_old, min_size=6) == []
 
 
+# ---------------------------------------------------------------------------------------------------- replaced rows
+
+
+def test_a_model_with_replaced_rows_is_that_of_the_new_values(digits):
+    """Rows are replaced, by new values in a random order, and added: the graph is that of a fit on the result."""
+    X = digits[0][:900]
+    numbers = np.random.RandomState(1).permutation(600)[:100]
+    model = fit(X[:600], 10, effort="fast")
+    before = model.labels_.copy()
+
+    result = model.update(X[600:], replaces=np.concatenate([numbers, np.full(200, -1)]))
+
+    changed = np.concatenate([X[:600], X[700:]])
+    changed[numbers] = X[600:700]
+    fresh = fit(changed, 10, effort="fast")
+    assert_array_equal(model._rows_of_fit(), changed)
+    assert_allclose(model.graph_.weights.toarray(), fresh.graph_.weights.toarray(), atol=1e-9)
+    assert_allclose(model.outlier_score_, fresh.outlier_score_, atol=1e-6)
+    assert adjusted_rand_index(model.labels_, fresh.labels_) > 0.9
+    assert_array_equal(result.labels, model.labels_[np.concatenate([numbers, np.arange(600, 800)])])
+    assert_array_equal(result.replaced, np.sort(numbers))
+    assert_array_equal(result.moved, np.flatnonzero(model.labels_[:600] != before))
+    assert np.isin(result.moved, numbers).mean() > 0.5
+    assert "200 rows were added to 600, of which 100 were replaced" in str(result)
+    assert_array_equal(model.predict(changed), model.labels_)
+
+
+def test_rows_replaced_by_themselves_change_nothing(digits):
+    X = digits[0][:600]
+    model = fit(X, 10)
+    before = copy.deepcopy(model)
+
+    result = model.update(X, replaces=np.arange(600))
+
+    assert_array_equal(model.labels_, before.labels_)
+    assert_allclose(model.memberships_, before.memberships_, atol=1e-4)
+    assert_allclose(model.graph_.weights.toarray(), before.graph_.weights.toarray(), atol=1e-9)
+    assert str(result).startswith("600 of 600 rows were replaced\nrows that moved to another cluster: 0\n")
+
+
+def test_a_cluster_that_loses_all_rows_is_named():
+    """Its number stays, and rows near its old place are a new cluster later."""
+    y = np.arange(120) % 2
+    X = 9.0 * y[:, None] + np.random.RandomState(0).normal(size=(120, 2))
+    model = fit(X, 2, effort="fast")
+
+    result = model.update(X[y == 0] + 0.01, replaces=np.flatnonzero(y == 1))
+
+    assert result.empty_clusters == [1]
+    assert "clusters without rows: 1\n" in str(result)
+    assert set(model.labels_) == {0}
+    assert model.update(X[y == 1]).new_clusters == [2]
+
+
+def test_copies_of_rows_can_be_replaced(with_copies):
+    """One of two copies is replaced by a row of its own, a row by a copy of another one, and both copies by one row."""
+    X, X_new = with_copies
+    model = fit(X, 10, effort="fast")
+    X_new = np.concatenate([X_new[:1], X[1:2], X_new[1:2], X_new[1:2]])
+
+    model.update(X_new, replaces=[600, 2, 3, 601])
+
+    changed = X.copy()
+    changed[[600, 2, 3, 601]] = X_new
+    fresh = fit(changed, 10, effort="fast")
+    order = fresh._state.copies.nodes[model._state.copies.first]
+    assert_array_equal(order[model._state.copies.nodes], fresh._state.copies.nodes)
+    assert_allclose(model._state.weights, fresh._state.weights[order])
+    in_order = fresh._state.graph.reorder(order)
+    assert_allclose(model._state.graph.weights.toarray(), in_order.weights.toarray(), atol=1e-9)
+    assert len(model.labels_) == len(X)
+
+
+@pytest.mark.parametrize("make_rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_equal_rows_are_recognised(digits, make_rows):
+    X = digits[0][:300] * (digits[0][:300] > 1)
+    model, changed = fit(make_rows(X), 5, effort="fast"), X[:20].copy()
+    changed[3, 20] += 0.5
+
+    found = equal_rows(model, make_rows(changed), np.arange(20))
+
+    assert_array_equal(np.flatnonzero(~found), [3])
+
+
+@pytest.mark.parametrize(
+    ("replaces", "message"),
+    [
+        ([0, 1], "replaces must be 3 numbers of old rows, 0 to 299, or -1 for new rows that are added"),
+        ([0, 1, 300], "replaces must be 3 numbers"),
+        ([0.0, 1.0, 2.0], "replaces must be 3 numbers"),
+        ([[0], [1, 2], 3], "replaces must be 3 numbers"),
+        ([0, -1, 0], "replaces has the row 0 more than once"),
+    ],
+)
+def test_rows_that_cannot_be_replaced(digits, replaces, message):
+    model = fit(digits[0][:300], 10)
+
+    with pytest.raises(InputError, match=message):
+        model.update(digits[0][300:303], replaces=replaces)
+
+
+def test_enough_different_rows_must_be_left(digits):
+    model = fit(digits[0][:20], 2)
+
+    with pytest.raises(InputError, match="only 1 different rows would be left"):
+        model.update(np.repeat(digits[0][:1], 20, axis=0), replaces=np.arange(20))
+
+
 # --------------------------------------------------------------------------------------------------------------- drift
 
 
@@ -257,7 +372,7 @@ def test_rows_of_the_same_kind_have_no_drift(digits):
 
     assert not drift.is_large
     assert drift.distance_ratio == pytest.approx(1, abs=0.05)
-    assert str(drift).startswith("none")
+    assert str(drift).startswith("none: the new rows are as near to the old ones as these to each other")
 
 
 def test_shifted_rows_and_shifted_shares_are_drift(digits):
@@ -269,10 +384,12 @@ def test_shifted_rows_and_shifted_shares_are_drift(digits):
     shifted = other_shares.update(X[1300:][y[1300:] < 3]).drift
 
     assert far.distance_ratio > 1.3
-    assert "are farther" in str(far)
+    assert "clear: 497 of the 497 new rows lie farther out than 99 % of the old ones" in str(far)
+    assert "consider a new fit" in str(far)
     assert shifted.share_change > 0.5
-    assert "the shares of the clusters differ" in str(shifted)
-    assert "consider a new fit" in str(shifted)
+    assert shifted.is_large
+    assert str(shifted).startswith("only in the shares of the clusters: cluster ")
+    assert str(shifted).endswith("as near to the old ones as these to each other, so that is no reason for a new fit")
 
 
 @pytest.mark.parametrize("n_new", [1, 5, 20, 100])
@@ -288,12 +405,42 @@ def test_rows_of_the_same_kind_are_rarely_called_different(n_new):
     assert np.mean(np.array(changes) > limit) < 0.02
 
 
+def drift_of(**changes):
+    distances = {"distance_ratio": 1.0, "far_share": 0.0, "far_by_chance": 0.03, "n_new": 200}
+    shares = {"share_change": 0.0, "change_by_chance": 0.1, "most_changed": (1, 0.5, 0.5)}
+    return Drift(**(distances | shares | changes))
+
+
 def test_drift_needs_more_than_chance():
-    same = {"distance_ratio": 1.0, "far_share": 0.0, "far_by_chance": 0.05}
-    assert not Drift(**same, share_change=0.4, change_by_chance=0.45).is_large  # a handful of rows
-    assert Drift(**same, share_change=0.4, change_by_chance=0.05).is_large
-    assert not Drift(1.0, 0.05, 0.0, far_by_chance=0.1, change_by_chance=0.1).is_large  # one of twenty rows is far
-    assert Drift(1.0, 0.2, 0.0, far_by_chance=0.1, change_by_chance=0.1).is_large
+    assert not drift_of(share_change=0.4, change_by_chance=0.45).is_large  # a handful of rows
+    assert drift_of(share_change=0.4, change_by_chance=0.05).is_large
+    assert not drift_of(far_share=0.05, far_by_chance=0.1).is_large  # one of twenty rows is far
+    assert drift_of(far_share=0.2, far_by_chance=0.1).is_large
+    assert not drift_of(far_share=1.0, far_by_chance=0.0, n_new=1).is_large  # a single row
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "none: "),
+        ({"far_share": 0.03, "share_change": 0.1}, "none: "),
+        ({"far_share": 0.04}, "small: 8 of the 200 new rows lie farther out than 99 % of the old ones (at most 6 by"),
+        ({"far_share": 0.2}, "clear: 40 of the 200 new rows lie farther out than 99 % of the old ones (at most 6 by"),
+        ({"far_share": 1.0, "n_new": 1, "far_by_chance": 0.0}, "small: 1 of the 1 new rows lie"),
+        ({"share_change": 0.5, "most_changed": (1, 0.5, 1.0)}, "only in the shares of the clusters: cluster 1 has 50%"),
+        ({"share_change": 0.11, "most_changed": (1, 0.5, 0.6)}, "only in the shares of the clusters: cluster 1 has"),
+        ({"far_share": 0.2, "share_change": 0.5, "most_changed": (7, 0.0, 0.5)}, "clear: 40 of the 200 new rows"),
+    ],
+)
+def test_the_sentence_about_drift_does_not_contradict_itself(changes, expected):
+    """It says that the rows are like the old ones, or in what they differ, and asks for a new fit for one reason."""
+    drift = drift_of(**changes)
+    sentence = str(drift)
+
+    assert sentence.startswith(expected)
+    assert ("as near to the old ones" in sentence) == (drift.far_share <= drift.far_by_chance)
+    assert ("about the same shares" in sentence) == sentence.startswith("none")
+    assert ("consider a new fit" in sentence) == sentence.startswith("clear")
 
 
 # --------------------------------------------------------------------------------------------------------------- errors

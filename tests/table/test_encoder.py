@@ -1,6 +1,7 @@
 """Rows of tables as vectors."""
 
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 
 import fiedler
+from fiedler import ManifoldClustering
 from fiedler.errors import FiedlerWarning, InputError, InputTypeError
 from fiedler.io import TableEncoder
 from fiedler.manifold.explain import entries_of
@@ -181,6 +183,22 @@ def test_new_words_are_spelled_as_in_the_fit_with_a_warning(table):
 
     assert [warning.message.code for warning in caught] == ["joined_words"]
     assert_allclose(rows, encoder.transform(columns))
+
+
+def test_words_that_were_joined_in_the_fit_are_joined_in_silence(table, tmp_path):
+    """The plan has named them; new spellings are named, also by a model that was saved."""
+    columns, _ = table
+    words = [word if word is None or i % 9 else word.upper() for i, word in enumerate(columns["plan"])]
+    model = ManifoldClustering(2, effort="fast", random_state=0).fit(pd.DataFrame(columns | {"plan": words}))
+    fiedler.save(model, tmp_path / "model.safetensors")
+    other = [None if word is None else word.title() for word in words]
+
+    for one in (model, fiedler.load(tmp_path / "model.safetensors")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            one.predict(pd.DataFrame(columns | {"plan": words}))
+        with pytest.warns(FiedlerWarning, match="column 'plan': 'Basic' is taken for 'basic'"):
+            one.predict(pd.DataFrame(columns | {"plan": other}))
 
 
 def test_a_row_is_explained_by_joined_words(table):

@@ -168,8 +168,8 @@ def cluster(
         about = {name: reading.keywords()[name] for name in ("id", "text", "size", "missing")}
         notes = _notes(data, fitted, source=results.relative_source(folder, source), append=append, **about)
         with results.atomic_folder(folder) as draft:
-            rows = (data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names, data.id_name or "id")
-            results.save_csv(draft / results.LABELS_FILE, results.write_labels, *rows, partitions)
+            rows = (data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names, data.id_header)
+            results.save_csv(draft / results.LABELS_FILE, results.write_labels, *rows, partitions, data.style)
             if append:
                 table = (data, fitted.labels, fitted.confidence, partitions)
                 results.save_csv(draft / results.TABLE_FILE, results.write_table, *table)
@@ -218,6 +218,7 @@ def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]
         "feature_names": data.feature_names,
         "image_shape": data.image_shape and list(data.image_shape),
         "id_name": data.id_name,
+        "csv_style": list(data.style),
         "label_name": data.label_name,
         "representation": data.representation,
         "cluster_names": fitted.cluster_names,
@@ -417,7 +418,7 @@ def write_parts(folder: Path, model: ManifoldClustering) -> tuple[np.ndarray, np
     for number, (labels, memberships) in enumerate(zip(model.labels_.blocks, model.memberships_.blocks)):
         labels, Q = labels.compute(scheduler="synchronous"), memberships.compute(scheduler="synchronous")
         confidence = Q.max(axis=1) if len(Q) else np.zeros(0)
-        columns = {"row": np.arange(start, start + len(labels)), "label": labels, "confidence": confidence}
+        columns = {"row": np.arange(start, start + len(labels)), "cluster": labels, "confidence": confidence}
         columns |= {f"cluster_{j}": Q[:, j] for j in range(k)}
         with atomic_write(folder / f"part-{number:05d}.parquet") as draft:
             parquet.write_table(arrow.table(columns), draft)

@@ -28,6 +28,9 @@ Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column of r
 Text = Annotated[str | None, typer.Option(metavar="COL", help="Column of texts to cluster.")]
 Columns = list[str] | None
 Drop = Annotated[Columns, typer.Option(metavar="COLS", help="Columns to leave out, separated by commas.")]
+Missing = Annotated[
+    Columns, typer.Option(metavar="WORDS", help="Further words for missing values, such as 'tbd,-999'.")
+]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")]
 Scale = Annotated[
@@ -110,9 +113,7 @@ class Reading:
         Columns,
         typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
     ] = None
-    missing: Annotated[
-        Columns, typer.Option(metavar="WORDS", help="Further words for missing values, such as 'tbd,-999'.")
-    ] = None
+    missing: Missing = None
     row_weight: Annotated[
         str | None, typer.Option(metavar="COL", help="Column of weights: a row of weight 3 counts as three rows.")
     ] = None
@@ -137,5 +138,6 @@ class NewRows:
     id: Id = None
     text: Text = None
     drop: Drop = None
+    missing: Missing = None
     size: Size = None
     skip_broken: SkipBroken = False

@@ -62,6 +62,8 @@ IN_WORDS = {
     "n_samples": "{} rows",
 }
 
+UNREADABLE_CELLS = ("mixed_column", "not_like_fit")  # errors about words among numbers or dates
+
 QUOTED = r"'[^']*'|\"[^\"]*\""
 OPTION_NAME = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 OF_ANOTHER_COMMAND = re.compile(r"fiedler [a-z]+( --?[a-z][a-z-]*( [\w.]+)?)+")  # such as fiedler cluster -k 3
@@ -120,6 +122,8 @@ def _in_options(error: FiedlerError | FiedlerWarning) -> str:
     clauses = CLAUSE.split("use another --method" if parameter in IN_WORDS else hint)
     usable = [clause for clause in clauses if _is_usable(clause, options)]
     hint = ", or ".join(usable) if usable != CLAUSE.split(hint) else hint
+    if error.code in UNREADABLE_CELLS and "--missing" in options:
+        hint = f"{hint}, or name the words for missing values with --missing"
     if isinstance(choices := error.fields.get("options"), list):
         hint = hint.replace(str(choices), ", ".join(map(str, choices)))
     return f"{problem}; {hint}" if hint else problem

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 
-from .._validation import first_few
+from .._validation import choose, first_few
 from ..core.arrays import to_numpy
-from ..errors import DataNotFoundError, FileFormatError, InputError
+from ..errors import DataNotFoundError, FiedlerWarning, FileFormatError, InputError, ignore_warnings, warn
 from ..io import Input, read_input
 from ..io.arrays import H5AD, is_image
 from ..io.formats import is_table_file
-from ..io.record import encode_labels, number_rows
+from ..io.record import CsvStyle, encode_labels, number_rows
 from ..manifold import UpdateResult
 from ..manifold.candidates import ROWS
 from ..manifold.explain import ClusterPipeline
+from ..manifold.update import equal_rows
 from ..manifold.views import INDICATORS
 from ..metrics import score_table
 from ..persistence import load, read_notes
@@ -59,7 +62,7 @@ def predict(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file; default: standard output.")] = None,
     output: Output,
 ) -> None:
-    """Predict the clusters of new rows: id, label, confidence and memberships as CSV."""
+    """Predict the clusters of new rows: id, cluster, confidence and memberships as CSV."""
     results.finish_results(model if model.is_dir() else model.parent)
     path = model / results.MODEL_FILE if model.is_dir() else model
     notes, fitted = read_notes(path), load(path)
@@ -80,7 +83,7 @@ def predict(
             labels = memberships.argmax(axis=1)
     confidence = None if memberships is None else memberships.max(axis=1)
     write: Callable[..., None] = results.write_table if append else results.write_labels
-    named = (data.row_names, labels, memberships, names, data.id_name or "id")
+    named = (data.row_names, labels, memberships, names, data.id_header, None, data.style)
     content = (data, labels, confidence) if append else named
     if out is not None:
         results.save_csv(out, write, *content)
@@ -110,7 +113,7 @@ def read_new_rows(output: Output, source: str, fitted: Any, notes: dict[str, Any
         hint = "cluster the cells again with fiedler cluster --use-rep X_pca or X"
         raise InputError(problem, hint, code="fitted_to_graph")
     with output.working(f"reading {source}"):
-        options = _reading_options(source, fitted, notes, text=new.text, size=new.size)
+        options = _reading_options(source, fitted, notes, new)
         dropped = parse_columns(new.drop)
         if needed := set(dropped) & set(options.get("features", ())):
             raise InputError(f"the model needs the column {min(needed)!r}", "do not drop it", code="column_needed")
@@ -119,20 +122,19 @@ def read_new_rows(output: Output, source: str, fitted: Any, notes: dict[str, Any
     return data
 
 
-def _reading_options(
-    source: str, fitted: Any, notes: dict[str, Any], *, text: str | None, size: int | None
-) -> dict[str, Any]:
+def _reading_options(source: str, fitted: Any, notes: dict[str, Any], new: NewRows) -> dict[str, Any]:
     """Return the options with which the model's input was read: text column, features, rows of cells, shape of images.
 
     The encoder of a model of tables finds its columns by name; models without one need all features as numbers.
     Images that were not resized in the fit have one size, to which new ones are resized with a warning.
     """
+    text, size = new.text, new.size
     is_folder_of_tables = Path(source).is_dir() and notes.get("kind") in ("table", "mixed")
     if source == "-" or is_folder_of_tables or is_table_file(Path(source)):
         text = text or notes.get("text")
         is_new = not text and encoder_of(fitted) is not None
         features = [] if text or is_new else notes.get("feature_names") or []
-        names, missing = notes.get("id_name"), notes.get("missing") or ()
+        names, missing = notes.get("id_name"), [*(notes.get("missing") or ()), *parse_columns(new.missing)]
         options = {"text": text, "features": features, "is_new": is_new, "names": names}
         return {**options, "size": size, "missing": missing}
     if Path(source).suffix.lower() == H5AD:
@@ -188,63 +190,237 @@ def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> Non
 # ------------------------------------------------------------------------------------------------------------- update
 
 
+DUPLICATES = {
+    "refuse": "end with an error",
+    "replace": "replace the old rows",
+    "add": "add them as further rows, without a comparison with old ones",
+}
+NUMBERED = re.compile(r"(line|row) \d+")  # the names of texts without names
+
+
 def update(
     *,
     folder: Annotated[Path, typer.Argument(metavar="RESULTS", help="A folder written by fiedler cluster.")],
-    source: Source,
+    source: Annotated[
+        str | None, typer.Argument(metavar="INPUT", help="The new rows, as for fiedler predict; none with --undo.")
+    ] = None,
+    on_duplicate: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="What to do with new rows that have the name of an old row and other values: "
+            f"{', '.join(f'{name} ({what})' for name, what in DUPLICATES.items())}.",
+        ),
+    ] = "refuse",
+    undo: Annotated[bool, typer.Option("--undo", help="Restore the results before the last update.")] = False,
     new: NewRows,
     output: Output,
 ) -> None:
     """Add new rows to a folder of results; report moved rows, new clusters and drift."""
-    folder = folder if folder.is_dir() else folder.parent
+    folder = folder.parent if folder.is_file() else folder
     results.finish_results(folder)
-    path = folder / results.MODEL_FILE
-    notes, fitted = read_notes(path), load(path)
-    clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
-    if not hasattr(clusterer, "update"):
-        problem = f"rows cannot be added to a model of the class {type(clusterer).__name__}"
-        hint = "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added"
-        raise InputError(problem, hint, code="no_update_method")
+    choose(DUPLICATES, on_duplicate, option="on_duplicate")
+    if undo or source is None:
+        undo_update(output, folder, source, undo=undo)
+        return
     results.check_folder(folder, source, force=True)
-    ids, id_name = read_ids(folder / results.LABELS_FILE, len(clusterer.labels_))
+    stored = StoredResults.load(folder)
+    fitted, notes = stored.fitted, stored.notes
     data = read_new_rows(output, source, fitted, notes, replace(new, id=new.id or notes.get("id")))
-    steps = fitted[:-1] if isinstance(fitted, Pipeline) else None
+    old = stored.rows_for(data)
     with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
-        changes = clusterer.update(steps.transform(data.X) if steps else data.X)
-    if isinstance(fitted, ClusterPipeline):
-        fitted.add_rows(data.columns)
-    new_ids = continue_ids(ids, data.row_names)
-    known = set(ids)
-    if repeated := [name for name in new_ids if name in known]:
+        rows = fitted[:-1].transform(data.X) if isinstance(fitted, Pipeline) and len(fitted) > 1 else data.X
+        used, replaces = match_rows(old, stored.clusterer._check_new_points(rows), data.row_names, on_duplicate)
+        with ignore_warnings(FiedlerWarning):  # which the line above has given
+            changes = stored.clusterer.update(take_rows(rows, used), replaces=replaces) if len(used) else None
+    if changes is None:
+        text = f"nothing was changed: all {data.n_rows} rows of {results.source_title(source)} are in {folder} already"
+        output.result(_as_json(folder, None, stored.ids, [], {}, data.n_rows), text)
+        return
+    if isinstance(fitted, ClusterPipeline) and data.columns is not None:
+        places = np.where(replaces >= 0, replaces, len(stored.ids) - 1 + np.cumsum(replaces < 0))
+        fitted.add_rows(take_rows(data.columns, used), places)
+    added = old.names_of([data.row_names[row] for row in used[replaces < 0]])
+    known = set(stored.ids)
+    if repeated := [name for name in added if name in known]:
         output.note(f"{len(repeated)} new row(s) have the name of an old one ({first_few(repeated)}); both are kept")
-    ids = [*ids, *new_ids]
+    what = f"{len(used)} rows of {results.source_title(source)}"
+    what += ", some in place of old ones" if len(changes.replaced) else ""
+    with output.working("writing the report"):
+        scores = _write_update(stored, data, added, (used, replaces), what=what)
+    n_known, ids = data.n_rows - len(used), [*stored.ids, *added]
+    lines = [str(changes), *([f"rows left out, as they are in the results already: {n_known}"] if n_known else [])]
+    lines += [format_agreement(scores)] if scores else []
+    lines.append(f"written to {folder}: {', '.join(results.FILES)}")
+    rest = iter(added)
+    new_ids = [ids[place] if place >= 0 else next(rest) for place in replaces]
+    output.result(_as_json(folder, changes, ids, new_ids, scores, n_known), "\n".join(lines))
+
+
+def take_rows(X: Any, numbers: np.ndarray) -> Any:
+    """Return some rows of an array, or of a table of columns."""
+    if not isinstance(X, Mapping):
+        return X[numbers]
+    take = lambda cells: cells[numbers] if isinstance(cells, np.ndarray) else type(cells)(cells[i] for i in numbers)  # noqa: E731
+    return {name: take(cells) for name, cells in X.items()}
+
+
+class StoredResults(NamedTuple):
+    """A folder of results to which rows can be added."""
+
+    folder: Path
+    notes: dict[str, Any]
+    fitted: Any
+    clusterer: Any
+    ids: list[str]
+    id_header: str
+    style: CsvStyle
+
+    @classmethod
+    def load(cls, folder: Path) -> StoredResults:
+        """Load the results, or raise an error if rows cannot be added to them."""
+        path = folder / results.MODEL_FILE
+        notes, fitted = read_notes(path), load(path)
+        clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+        if not hasattr(clusterer, "update"):
+            problem = f"rows cannot be added to a model of the class {type(clusterer).__name__}"
+            hint = "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added"
+            raise InputError(problem, hint, code="no_update_method")
+        style = CsvStyle(*(notes.get("csv_style") or ()))
+        ids, id_header = read_ids(folder / results.LABELS_FILE, len(clusterer.labels_), style)
+        return cls(folder, notes, fitted, clusterer, ids, id_header, style)
+
+    @property
+    def parts(self) -> list[int]:
+        """How many rows the input of the fit and those of updates have added."""
+        return self.notes.get("parts") or [len(self.ids)]
+
+    def rows_for(self, data: Input) -> OldRows:
+        """Return the rows, with which new ones are compared by name if both have names."""
+        have_names = self.notes.get("id") is not None or self.ids != number_rows(len(self.ids))
+        return OldRows(self.clusterer, self.ids, self.parts, have_names and has_names(data))
+
+
+def _write_update(
+    stored: StoredResults, data: Input, added: list[str], match: tuple[np.ndarray, np.ndarray], *, what: str
+) -> dict[str, float]:
+    """Write the results of all rows, and return the scores of the clusters if all classes are known."""
+    folder, notes, clusterer = stored.folder, stored.notes, stored.clusterer
     before: dict[str, Any] = {"title": folder.resolve().name, "settings": {}}
     with suppress(OSError, ValueError):  # without a summary, a report is made all the same
         before = read_summary(folder / results.SUMMARY_FILE)
-    classes, lost = join_classes(before.get("truth"), data, notes.get("label_name"))
+    classes, lost = join_classes(before.get("truth"), data, notes.get("label_name"), *match)
     if lost:
-        output.note(f"{lost}, so the clusters are not compared with the known classes any more")
-    with output.working("writing the report"):
-        added = f"{data.n_rows} rows of {Path(source).name}"
-        summary = _summarize(before, fitted, clusterer, notes, ids, classes, added=added)
-        names = [cluster["name"] for cluster in summary["clusters"]]
-        kept = {name: value for name, value in notes.items() if name != "written_by"}
-        kept |= {"append": False, "cluster_names": names}
-        with results.atomic_folder(folder) as draft:
-            rows = (ids, to_numpy(clusterer.labels_), to_numpy(clusterer.memberships_), names, id_name)
-            results.save_csv(draft / results.LABELS_FILE, results.write_labels, *rows)
-            results.write_files(draft, fitted, kept, summary)
-    scores = {} if classes is None else score_table(classes[0], to_numpy(clusterer.labels_))
-    agreement = [] if classes is None else [format_agreement(scores)]
-    written = f"written to {folder}: {', '.join(results.FILES)}"
-    output.result(_as_json(folder, changes, ids, scores), "\n".join([str(changes), *agreement, written]))
+        problem = f"{lost}, so the clusters are not compared with the known classes any more"
+        warn(problem, code="classes_lost")
+    ids = [*stored.ids, *added]
+    summary = _summarize(before, stored.fitted, clusterer, notes, ids, classes, added=what)
+    names = [cluster["name"] for cluster in summary["clusters"]]
+    kept = {name: value for name, value in notes.items() if name != "written_by"}
+    kept |= {"append": False, "cluster_names": names, "parts": [*stored.parts, len(added)]}
+    labels, memberships = to_numpy(clusterer.labels_), to_numpy(clusterer.memberships_)
+    content = (ids, labels, memberships, names, stored.id_header, None, stored.style)
+    with results.atomic_folder(folder) as draft:
+        results.save_csv(draft / results.LABELS_FILE, results.write_labels, *content)
+        results.write_files(draft, stored.fitted, kept, summary)
+        results.keep_previous(folder, draft)
+    return {} if classes is None else score_table(classes[0], labels)
 
 
-def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
+def undo_update(output: Output, folder: Path, source: str | None, *, undo: bool) -> None:
+    """Restore the results before the last update."""
+    if source is not None or not undo:
+        problem = "--undo takes no new rows" if undo else "there are no new rows"
+        raise InputError(problem, "give either new rows or --undo", code="invalid_parameter")
+    results.restore_previous(folder)
+    files = {name: str(folder / name) for name in results.FILES}
+    output.result({"undone": True, "files": files}, f"the last update of {folder} was undone")
+
+
+def has_names(data: Input) -> bool:
+    """Whether rows have names of their own, not only numbers."""
+    if data.table is not None:
+        return data.id_name is not None
+    is_numbered = data.row_names == number_rows(data.n_rows) or all(map(NUMBERED.fullmatch, data.row_names))
+    return not is_numbered
+
+
+class OldRows(NamedTuple):
+    """The rows of a model: their names, and how many the input of the fit and those of updates had."""
+
+    clusterer: Any
+    ids: list[str]
+    parts: list[int]
+    is_named: bool
+
+    def names_of(self, added: list[str]) -> list[str]:
+        """Return the names under which rows are added."""
+        return added if self.is_named else continue_ids(self.ids, added)
+
+    def have(self, points: Any, start: int) -> bool:
+        """Whether points equal the rows of the model from a number on."""
+        return bool(equal_rows(self.clusterer, points, start + np.arange(points.shape[0])).all())
+
+    def has_input(self, points: Any, names: list[str]) -> bool:
+        """Whether points are all the rows of an earlier input, in the same order."""
+        starts = np.cumsum([0, *self.parts])
+        parts = [start for start, size in zip(starts, self.parts) if size == len(names)]
+        return any(
+            (not self.is_named or self.ids[start : start + len(names)] == names) and self.have(points, start)
+            for start in parts
+        )
+
+
+def match_rows(old: OldRows, points: Any, names: list[str], on_duplicate: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return which new rows are used, and the number of the old row that each of these replaces, -1 for none.
+
+    Rows that are in the model already are left out: all of an input that is given again, the beginning of one that has
+    grown if its rows have no names, and those that have the name and the values of an old row.
+    """
+    m, n = len(names), len(old.ids)
+    if on_duplicate == "add":
+        return np.arange(m), np.full(m, -1)
+    if old.has_input(points, names):
+        return np.arange(0), np.arange(0)
+    if not old.is_named:
+        has_grown = m >= n and old.have(points[:n], 0)
+        used = np.arange(n if has_grown else 0, m)
+        return used, np.full(len(used), -1)
+    places: dict[str, list[int]] = {}
+    for number, name in enumerate(old.ids):
+        places.setdefault(name, []).append(number)
+    pairs = [(row, number) for row, name in enumerate(names) if name for number in places.get(name, ())]
+    is_known, is_changed, replaces = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool), np.full(m, -1)
+    if pairs:
+        new, numbers = np.array(pairs).T
+        is_known[new[equal_rows(old.clusterer, points[new], numbers)]] = True
+        is_changed[new] = True
+        is_changed &= ~is_known
+        replaces[new] = numbers
+    replaces[~is_changed] = -1
+    _check_changed([names[row] for row in np.flatnonzero(is_changed)], m, places, on_duplicate)
+    used = np.flatnonzero(~is_known)
+    return used, replaces[used]
+
+
+def _check_changed(changed: list[str], n_rows: int, places: dict[str, list[int]], on_duplicate: str) -> None:
+    """Raise an error if rows with the name of an old one must not, or cannot, replace it."""
+    several = {name for name, count in Counter(changed).items() if count > 1 or len(places[name]) > 1}
+    if on_duplicate == "refuse" and changed:
+        problem = f"{len(changed)} of the {n_rows} new rows have the name of an old row, but other values"
+        hint = "choose --on-duplicate replace to take the new values, or --on-duplicate add to keep both"
+        raise InputError(f"{problem} ({first_few(changed)})", hint, code="duplicate_rows", row_names=changed)
+    if several:
+        names = sorted(several)
+        problem = f"it is not clear which rows to replace, as several have the same name ({first_few(names)})"
+        raise InputError(problem, "give each row a name of its own, or choose --on-duplicate add", code="duplicate_ids")
+
+
+def read_ids(path: Path, n_rows: int, style: CsvStyle) -> tuple[list[str], str]:
     """Return the names of the rows of a model, and the name of their column, from the labels written with it."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            header, *rows = csv.reader(file)
+            header, *rows = csv.reader(file, delimiter=style.delimiter)
     except FileNotFoundError:
         problem = f"there is no {path.name} in {str(path.parent)!r}, which has the names of the rows"
         raise DataNotFoundError(problem, "choose a folder written by fiedler cluster", code="file_not_found") from None
@@ -272,11 +448,12 @@ def continue_ids(ids: Sequence[str], new_ids: list[str]) -> list[str]:
 
 
 def join_classes(
-    known: dict[str, Any] | None, data: Input, column: str | None
+    known: dict[str, Any] | None, data: Input, column: str | None, used: np.ndarray, replaces: np.ndarray
 ) -> tuple[tuple[np.ndarray, list[str]] | None, str | None]:
     """Return the codes and names of the known classes of old and new rows, and why there are none any more.
 
-    ``known`` is the truth of the old rows in a summary, ``column`` the name of the column of classes.
+    ``known`` is the truth of the old rows in a summary, ``column`` the name of the column of classes; the rows ``used``
+    replace old ones, or are added where ``replaces`` is -1.
     """
     if known is None:
         return None, None
@@ -284,10 +461,14 @@ def join_classes(
         named = "" if column is None else f" {column!r}"
         return None, f"the new rows have no column{named} of classes"
     codes, names = encode_labels(data.table.present(column))
+    codes = codes[used]
     if (codes < 0).any():
         return None, f"{int((codes < 0).sum())} new row(s) have no class in column {column!r}"
-    old = [known["classes"][code] for code in known["codes"]]
-    return encode_labels([*old, *(names[code] for code in codes)]), None
+    classes = [known["classes"][code] for code in known["codes"]]
+    for code, place in zip(codes, replaces):
+        if place >= 0:
+            classes[place] = names[code]
+    return encode_labels([*classes, *(names[code] for code in codes[replaces < 0])]), None
 
 
 def _summarize(
@@ -346,18 +527,29 @@ def _descriptions(fitted: Any, clusterer: Any, notes: dict[str, Any]) -> tuple[d
     return {"original": original, "feature_names": notes["feature_names"]}, None
 
 
-def _as_json(folder: Path, changes: UpdateResult, ids: list[str], scores: dict[str, float]) -> dict[str, Any]:
-    """Return what has changed as plain values."""
+def _as_json(
+    folder: Path,
+    changes: UpdateResult | None,
+    ids: list[str],
+    new_ids: list[str],
+    scores: dict[str, float],
+    n_known: int,
+) -> dict[str, Any]:
+    """Return what has changed, if anything has, as plain values."""
+    common = {"rows": len(ids), "rows_known": n_known, "ids": new_ids}
+    if changes is None:
+        return {**common, "rows_added": 0, "labels": [], "replaced": [], "moved": [], "new_clusters": [], "files": {}}
     moves = zip(changes.moved.tolist(), changes.moved_from.tolist(), changes.moved_to.tolist())
     return {
-        "rows": len(ids),
+        **common,
         "rows_added": len(ids) - changes.n_old,
-        "ids": ids[changes.n_old :],
         "labels": to_numpy(changes.labels).tolist(),
+        "replaced": [ids[row] for row in changes.replaced],
         "moved": [{"id": ids[row], "from": before, "to": after} for row, before, after in moves],
         "new_clusters": changes.new_clusters,
+        "empty_clusters": changes.empty_clusters,
         "reorganized": changes.is_reorganized,
-        "drift": {**changes.drift._asdict(), "is_large": changes.drift.is_large},
+        "drift": {**changes.drift._asdict(), "is_large": changes.drift.is_large, "sentence": str(changes.drift)},
         "scores": scores,
         "files": {name: str(folder / name) for name in results.FILES},
     }

@@ -10,8 +10,9 @@ from sklearn.pipeline import Pipeline
 
 from .._validation import did_you_mean
 from ..errors import InputError
+from ..io.record import CsvStyle
 from ..manifold.explain import Explanation, RowExplanation
-from ..persistence import load
+from ..persistence import load, read_notes
 from ..report import read_summary, write_report
 from ..report.cards import jsonable
 from .options import Json, Quiet
@@ -61,7 +62,10 @@ def explain(
     if not hasattr(clusterer, "explain"):
         problem = f"the clusters of a {type(clusterer).__name__} cannot be explained"
         raise InputError(problem, "cluster the rows with fiedler cluster --method auto", code="cannot_explain")
-    names = read_ids(folder / LABELS_FILE, len(clusterer.labels_))[0] if (folder / LABELS_FILE).exists() else None
+    names, labels = None, folder / LABELS_FILE
+    if labels.exists():
+        style = CsvStyle(*(read_notes(path).get("csv_style") or ()))
+        names, _ = read_ids(labels, len(clusterer.labels_), style)
     with output.working("explaining the clusters"):
         explanation = model.explain(None if row is None else _row_number(row, names))
     output.result(_as_json(explanation, names), explanation.describe(names))

@@ -3,7 +3,7 @@
 Files are written to a temporary folder. If the folder of results does not exist, the temporary one is renamed to it.
 Otherwise it is renamed to `FINISHED` inside the folder of results, which may contain other files. From that moment on
 the results are the new ones, even if the process is killed: whichever command uses the folder next moves them to their
-places first.
+places first. An update keeps the files that it replaces in `PREVIOUS`, from which they can be restored.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
 from typing import Any, TextIO
@@ -29,11 +29,13 @@ from .._files import DRAFT_PREFIX, atomic_write, draft_name, remove_drafts
 from ..errors import InputError
 from ..io import Input
 from ..io.formats import COMPRESSIONS
+from ..io.record import CsvStyle
 from ..persistence import read_notes, save
 from ..report import write_report, write_summary
 from .output import printable
 
 FINISHED = ".fiedler-finished"  # the folder of results that have to be moved to their places
+PREVIOUS = ".fiedler-previous"  # the folder of the results before the last update
 FILES = ("labels.csv", "model.safetensors", "summary.json", "report.html")
 LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES
 
@@ -41,6 +43,7 @@ TABLE_FILE = "table.csv"  # of --append
 MEMBERSHIP_DECIMALS = 4  # in CSV files
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # with which a formula begins in spreadsheets
 Levels = Mapping[int, np.ndarray]  # from the number of clusters of a level to its labels
+COMMAS = CsvStyle()
 NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
 
 
@@ -52,6 +55,11 @@ def source_name(source: str) -> str:
     if path.is_dir():
         return path.resolve().name
     return Path(path.stem).stem if path.suffix.lower() in COMPRESSIONS else path.stem
+
+
+def source_title(source: str) -> str:
+    """Return the name of an input in messages."""
+    return "standard input" if source == "-" else Path(source).name
 
 
 def command_line() -> str:
@@ -145,19 +153,61 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def finish_results(folder: Path) -> None:
-    """Move the files of a finished run to their places, if it was killed before it could, the model last."""
+    """Move the files of a finished run to their places, if it was killed before it could.
+
+    The model is the last one of the files that every run writes, and what only some runs write is moved after it: as
+    long as it is not in its place, it can be seen that the run has written it.
+    """
     finished = folder / FINISHED
     if not finished.is_dir():
         return
-    if not (finished / TABLE_FILE).exists():  # remove that of an earlier run with --append, which has other clusters
-        with suppress(OSError, ValueError):
-            if read_notes(folder / MODEL_FILE).get("append"):
-                (folder / TABLE_FILE).unlink(missing_ok=True)
-    for path in sorted(finished.iterdir(), key=lambda path: path.name == MODEL_FILE):
+    if not (finished / PREVIOUS).exists():
+        shutil.rmtree(folder / PREVIOUS, ignore_errors=True)
+    if not (finished / TABLE_FILE).exists() and _has_table(folder):  # of an earlier run, which has other clusters
+        (folder / TABLE_FILE).unlink(missing_ok=True)
+    last = ("", MODEL_FILE, TABLE_FILE, PREVIOUS)
+    for path in sorted(finished.iterdir(), key=lambda path: last.index(path.name) if path.name in last else 0):
         if path.is_dir():
             shutil.rmtree(folder / path.name, ignore_errors=True)
         path.replace(folder / path.name)
     finished.rmdir()
+
+
+def keep_previous(folder: Path, draft: Path) -> None:
+    """Keep the files of results that a draft will replace, as a part of the draft."""
+    (draft / PREVIOUS).mkdir()
+    for name in (*FILES, *([TABLE_FILE] if _has_table(folder) else [])):
+        if (folder / name).is_file():
+            _link(folder / name, draft / PREVIOUS / name)
+
+
+def restore_previous(folder: Path) -> None:
+    """Replace results by those before the last update; a table that is not of fiedler stays."""
+    previous = folder / PREVIOUS
+    if not (previous / MODEL_FILE).is_file():
+        problem = f"there is no update to undo in {str(folder)!r}"
+        hint = "only the last update can be undone, and only until the rows are clustered again"
+        raise InputError(problem, hint, code="no_update")
+    with atomic_folder(folder) as draft:
+        for path in previous.iterdir():
+            if path.name in FILES or (path.name == TABLE_FILE and not (folder / TABLE_FILE).exists()):
+                _link(path, draft / path.name)
+
+
+def _has_table(folder: Path) -> bool:
+    """Whether the table in a folder of results was written with them."""
+    try:
+        return bool(read_notes(folder / MODEL_FILE).get("append"))
+    except (OSError, ValueError):
+        return False
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the file system has no links; files are never changed in place."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 @contextmanager
@@ -204,20 +254,36 @@ def write_table(
 ) -> None:
     """Write the columns of a table as they are in its file, with the cluster and the confidence of each row."""
     assert data.table is not None
+    style, columns = data.style, data.table.columns
     added: dict[str, Any] = {"cluster": labels.tolist()}
     if confidence is not None:
-        added["confidence"] = [f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in confidence]
+        added["confidence"] = [_decimal(value, style) for value in confidence]
     added |= _level_columns(levels)
-    names, columns = list(added), data.table.columns.values()
-    for i, name in enumerate(names):
-        while name in data.table.columns:
-            name = f"{name}_"
-        names[i] = name
-    cells = [*(cells.tolist() if isinstance(cells, np.ndarray) else cells for cells in columns), *added.values()]
-    write_row = _row_writer(file)
-    write_row([*data.table.columns, *names])
-    for row in zip(*cells):
+    listed = (cells.tolist() if isinstance(cells, np.ndarray) else cells for cells in columns.values())
+    write_row = _row_writer(file, style)
+    write_row([*map(data.table.header, columns), *free_names(added, columns)])
+    for row in zip(*listed, *added.values()):
         write_row(row)
+
+
+def free_names(names: Iterable[str], taken: Collection[str]) -> list[str]:
+    """Return names of columns that are not taken, with underscores where they were.
+
+    Examples
+    --------
+    >>> free_names(["cluster", "confidence"], ["cluster", "cluster_"])
+    ['cluster__', 'confidence']
+    """
+    free = []
+    for name in names:
+        while name in taken:
+            name = f"{name}_"
+        free.append(name)
+    return free
+
+
+def _decimal(value: float, style: CsvStyle) -> str:
+    return f"{value:.{MEMBERSHIP_DECIMALS}f}".replace(".", style.decimal)
 
 
 def _level_columns(levels: Levels | None) -> dict[str, list[int]]:
@@ -225,9 +291,9 @@ def _level_columns(levels: Levels | None) -> dict[str, list[int]]:
     return {f"level_{n_clusters}": labels.tolist() for n_clusters, labels in (levels or {}).items()}
 
 
-def _row_writer(file: TextIO) -> Callable[[Iterable[Any]], Any]:
+def _row_writer(file: TextIO, style: CsvStyle) -> Callable[[Iterable[Any]], Any]:
     """Return the function that writes a row of CSV in safe cells; in a terminal, control characters are written out."""
-    writer = csv.writer(file, lineterminator="\n")
+    writer = csv.writer(file, delimiter=style.delimiter, lineterminator="\n")
     if not file.isatty():
         return lambda row: writer.writerow(map(safe_cell, row))
     return lambda row: writer.writerow(printable(c) if isinstance(c := safe_cell(cell), str) else c for cell in row)
@@ -259,16 +325,18 @@ def write_labels(
     cluster_names: list[str | None] | None = None,
     id_name: str = "id",
     levels: Levels | None = None,
+    style: CsvStyle = COMMAS,
 ) -> None:
-    """Write one CSV row per sample: id, label, name of the cluster (if any), confidence, memberships, other levels."""
-    write_row = _row_writer(file)
+    """Write one CSV row per sample: id, cluster and its name (if any), confidence, memberships, other levels."""
+    write_row = _row_writer(file, style)
     shares = np.empty((len(labels), 0)) if memberships is None else memberships
     cluster_names = cluster_names if any(cluster_names or ()) else None
     soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
     columns = _level_columns(levels)
-    write_row([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft, *columns])
+    names = ["cluster", *(["cluster_name"] if cluster_names else []), *soft, *columns]
+    write_row([id_name, *free_names(names, [id_name])])
     others = zip(*columns.values()) if columns else repeat(())
     for row_id, label, row, other in zip(ids, labels.tolist(), shares, others):
         name = [(cluster_names[label] if label >= 0 else None) or ""] if cluster_names else []
         numbers = [row.max(), *row] if soft else []
-        write_row([row_id, label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers), *other])
+        write_row([row_id, label, *name, *(_decimal(value, style) for value in numbers), *other])

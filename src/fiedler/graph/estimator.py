@@ -1,11 +1,16 @@
-"""Mixins of estimators: `GraphEstimatorMixin` for a ``graph`` parameter, `ClustererMixin` for those that predict."""
+"""Mixins of estimators: `GraphEstimatorMixin` for a ``graph`` parameter, `ClustererMixin` for those that predict.
+
+`SoftClustererMixin` is for those with memberships.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClusterMixin, is_clusterer
+from sklearn import get_config
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, is_clusterer
 from sklearn.utils import Tags
 
 from .._typing import LabelsLike, MatrixLike
@@ -189,6 +194,45 @@ class ClustererMixin(ClusterMixin):
     def _transform_rows(self, X: Array) -> Array:
         """Return the rows as the model's graph uses them."""
         return X
+
+
+class SoftClustererMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClustererMixin):
+    """Mixin for clusterers with memberships, to which they transform rows, as k-means does to distances."""
+
+    def transform(self: Any, X: MatrixLike) -> Array:
+        """Return the memberships of new rows, as ``predict_proba`` does.
+
+        After ``set_output(transform="pandas")`` or ``"polars"``, they are a data frame with the index of ``X``.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        memberships : array or data frame of shape (m, n_clusters)
+        """
+        return self.predict_proba(X)
+
+    @property
+    def _n_features_out(self: Any) -> int:
+        return int(self.n_clusters_ if hasattr(self, "n_clusters_") else self.memberships_.shape[1])
+
+
+def frames_like(X: Any, labels: Array, memberships: Array) -> tuple[Any, Any]:
+    """Return labels as a series and memberships as a data frame where scikit-learn's configuration asks for these.
+
+    With ``sklearn.set_config(transform_output="pandas")`` they have the index of ``X`` if this is a data frame.
+    """
+    library = get_config()["transform_output"]
+    if library == "default":
+        return labels, memberships
+    module = import_module(library)
+    rows, names = to_numpy(memberships), [f"cluster_{k}" for k in range(memberships.shape[1])]
+    if library == "polars":
+        return module.Series("cluster", to_numpy(labels)), module.DataFrame(rows, schema=names)
+    index = X.index if isinstance(X, module.DataFrame) else None
+    return module.Series(to_numpy(labels), index, name="cluster"), module.DataFrame(rows, index, names)
 
 
 def warn_if_clusters_are_empty(n_found: int, n_clusters: int, remedy: str, *, stacklevel: int) -> None:

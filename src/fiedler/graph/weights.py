@@ -17,8 +17,9 @@ relative to the others would depend on the unit of m; as it is, only ratios of w
 New rows join a graph of nearest neighbours without a search of all rows. The k nearest neighbours of an old row are the
 nearest of its old neighbours and of the new rows, so n old and m new rows need 2nm + m² distances instead of (n + m)².
 The old neighbours need not be kept: they are the k nearest of the rows to which a row is joined in the graph. Weights
-take a time linear in the number of edges and are computed again for all rows; components are joined again, too. The
-result is the graph that a search of all rows would give, up to ties and rounding.
+take a time linear in the number of edges and are computed again for all rows; components are joined again, too. Where
+old rows are removed, those that lose a neighbour are searched again. The result is the graph that a search of all rows
+would give, up to ties and rounding.
 """
 
 from __future__ import annotations
@@ -164,6 +165,17 @@ class CopiedRows(NamedTuple):
         """Return the sum of the weights of the copies of each different row; their number without weights."""
         return np.bincount(self.nodes, weights, minlength=len(self.first)).astype(np.float64)
 
+    def take(self, rows: np.ndarray) -> tuple[np.ndarray, CopiedRows]:
+        """Return which nodes have some of the rows, ascending, and these rows in the given order.
+
+        Examples
+        --------
+        >>> CopiedRows.of(np.array([[1.0], [0.0], [1.0]])).take(np.array([2, 0]))
+        (array([0]), CopiedRows(first=array([0]), nodes=array([0, 0])))
+        """
+        used, first, nodes = np.unique(self.nodes[rows], return_index=True, return_inverse=True)
+        return used, CopiedRows(first, nodes)
+
     def join(self, X: Array, X_new: Array) -> tuple[np.ndarray, CopiedRows]:
         """Return which new rows differ from all others, and all rows, with these as further nodes of ``X``."""
         n_nodes, n_rows = len(self.first), len(self.nodes)
@@ -243,17 +255,28 @@ class NeighborLists(NamedTuple):
         order = np.argsort(distances, axis=1, kind="stable")[:, :k]
         return NeighborLists(np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1))
 
+    def among(self, numbers: np.ndarray, X: Array, n_jobs: int | None = None) -> NeighborLists:
+        """Return the neighbours of some rows, ``X``, among themselves; rows that lose one are searched again."""
+        place = np.full(len(self.indices), -1)
+        place[numbers] = np.arange(len(numbers))
+        indices, distances = place[self.indices[numbers]], self.distances[numbers]
+        incomplete = np.flatnonzero((indices < 0).any(axis=1))
+        if len(incomplete):
+            k = indices.shape[1]
+            distances[incomplete], indices[incomplete] = nearest_of_rows(X, incomplete, k, n_jobs)
+        return NeighborLists(indices, distances)
+
 
 class GrownGraph(NamedTuple):
     """The graph of old and new rows, the old ones first."""
 
-    rows: Array  # (n + m, d)
+    rows: Array  # (n + m, d), without old rows that are removed
     edges: Edges  # the nearest neighbours of all rows
     unconnected: AffinityGraph  # their graph
     graph: AffinityGraph  # the same with edges that join its components
     sparser: AffinityGraph  # the connected graph of fewer neighbours
-    to_old: NeighborLists  # neighbours of the new rows among the old ones
-    of_old: NeighborLists  # neighbours of the old rows among themselves
+    to_old: NeighborLists  # neighbours of the new rows among all old ones
+    of_old: NeighborLists  # neighbours of all old rows among themselves
 
     def weighed(self, weights: np.ndarray | None) -> GrownGraph:
         """Return the graphs of rows with weights."""
@@ -262,18 +285,25 @@ class GrownGraph(NamedTuple):
         return self._replace(unconnected=unconnected, graph=graph, sparser=sparser)
 
 
-def grow_graph(recipe: KNNGraph, graph: AffinityGraph, X: Array, X_new: Array, n_fewer: int) -> GrownGraph:
+def grow_graph(
+    recipe: KNNGraph, graph: AffinityGraph, X: Array, X_new: Array, n_fewer: int, kept: np.ndarray | None = None
+) -> GrownGraph:
     """Join new rows to the graph that ``recipe`` has built on the rows of ``X``, without edges of constraints.
 
-    The recipe has local weights and the Euclidean metric; the sparser graph has ``n_fewer`` neighbours.
+    The recipe has local weights and the Euclidean metric; the sparser graph has ``n_fewer`` neighbours. Of the old
+    rows, only those in ``kept`` are in the new graph, by default all.
     """
     k, n_jobs = int(recipe.n_neighbors), recipe.n_jobs
     of_old = known_neighbors(graph, X, k, n_jobs)
     to_old = NeighborLists(of_old.indices[:0], of_old.distances[:0])
     if X_new.shape[0]:
         to_old = _lists(k_nearest(X, k, queries=X_new, n_jobs=n_jobs))
-    rows = append_rows(X, X_new)
-    edges = _edges(_all_lists(of_old, to_old, X, X_new, k, n_jobs), rows, recall=graph.recall)
+    rows, lists = append_rows(X, X_new), _all_lists(of_old, to_old, X, X_new, k, n_jobs)
+    if kept is not None and len(kept) < X.shape[0]:
+        numbers = np.concatenate([kept, X.shape[0] + np.arange(X_new.shape[0])])
+        rows = take_rows(rows, numbers)
+        lists = lists.among(numbers, rows, n_jobs)
+    edges = _edges(lists, rows, recall=graph.recall)
     scales, unconnected_recipe = nth_distances(edges, k), clone(recipe).set_params(connect=None)
     unconnected = unconnected_recipe._weigh(rows, edges, scales, recipe.symmetrize)
     connected = unconnected if recipe.connect is None else unconnected._connect(rows, recipe.connect, option="connect")

@@ -149,7 +149,9 @@ def csv_table(content: str, name: str) -> Table:
     is_used = [bool(title) or len(header) == 1 or any(row[i].strip() for row in rows) for i, title in enumerate(header)]
     titles = checked_header(header, name, is_used)
     used = [(i, title) for i, title in enumerate(titles) if is_used[i]]
-    return Table({title: [row[i] for row in rows] for i, title in used}, line_numbers, "line")
+    columns = {title: [row[i] for row in rows] for i, title in used}
+    unnamed = frozenset(title for i, title in used if not header[i])
+    return Table(columns, line_numbers, "line", delimiter=delimiter, unnamed=unnamed)
 
 
 def _checked_rows(reader: Any, header: list[str], name: str) -> tuple[list[list[str]], list[int]]:
@@ -395,4 +397,4 @@ def read_tables(folder: Path, paths: Sequence[Path]) -> Table:
             raise FileFormatError(problem, "give all files the same columns", code="different_columns", file=name)
     n_rows = sum(len(table.numbers) for table in tables.values())
     columns = {title: [cell for table in tables.values() for cell in table.columns[title]] for title in first.columns}
-    return Table(columns, list(range(1, n_rows + 1)), "row")
+    return first._replace(columns=columns, numbers=list(range(1, n_rows + 1)), unit="row")

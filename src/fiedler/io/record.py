@@ -11,12 +11,20 @@ import numpy as np
 from ..errors import FiedlerError, FileFormatError, InputError, not_enough_memory_to_read
 from ..table import TableEncoder
 from ..table.columns import Column, Requests, plan_columns, recognise_columns
-from ..table.values import Words, is_missing, to_word
+from ..table.values import Words, is_missing, read_values, to_word
 from ..text.documents import check_documents
 
 MAX_SHOWN = 40  # characters of a cell quoted in a message
+MAX_SAMPLED = 1000  # cells of a column by which the decimal mark is recognised
 
 Kind = Literal["table", "mixed", "array", "images", "texts", "graph"]
+
+
+class CsvStyle(NamedTuple):
+    """How a CSV file is written."""
+
+    delimiter: str = ","
+    decimal: str = "."
 
 
 class Table(NamedTuple):
@@ -31,6 +39,21 @@ class Table(NamedTuple):
     numbers: list[int]
     unit: Literal["line", "row"]
     missing: frozenset[str] = frozenset()  # further words for missing values, in lower case
+    delimiter: str | None = None  # of a CSV file
+    unnamed: frozenset[str] = frozenset()  # columns that are called by their place, as they have no name in the file
+
+    @property
+    def style(self) -> CsvStyle:
+        """The separator and the decimal mark of a CSV file, a point where no numbers are written with a comma."""
+        if self.delimiter is None:
+            return CsvStyle()
+        samples = (cells[:MAX_SAMPLED] for cells in self.columns.values())
+        has_commas = any(read_values(sample).notation == "decimal comma" for sample in samples)
+        return CsvStyle(self.delimiter, "," if has_commas else ".")
+
+    def header(self, name: str) -> str:
+        """Return the name of a column in the file, which may be empty."""
+        return "" if name in self.unnamed else name
 
     @property
     def cells(self) -> dict[str, Any]:
@@ -116,6 +139,18 @@ class Input(NamedTuple):
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.row_names)
+
+    @property
+    def style(self) -> CsvStyle:
+        """How CSV files with results of the rows are written: as the table is."""
+        return CsvStyle() if self.table is None else self.table.style
+
+    @property
+    def id_header(self) -> str:
+        """The name of the column of row names in the results."""
+        if self.id_name is None:
+            return "id"
+        return self.id_name if self.table is None else self.table.header(self.id_name)
 
     @property
     def columns(self) -> dict[str, Any] | None:

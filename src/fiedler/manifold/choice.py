@@ -40,6 +40,9 @@ from .views import INDICATORS, VIEWS, View, find_in_rows, find_in_views
 #
 #     w_f = √max(g_v / max_u g_u, `MIN_RELATIVE_GAP`).
 #
+# The two views of a table with categories count alike, as the gaps of its indicators, which take few values, need not
+# be those of its clusters.
+#
 # The partition of the highest consensus is chosen, or one of the rows themselves whose consensus is equally high. Then
 # every family votes, with its partition that is closest to the chosen one: the share of the votes of row i for cluster
 # k is
@@ -195,15 +198,16 @@ class Comparer:
     ) -> tuple[list[Candidate], dict[str, View], dict[str, float]]:
         """Return all candidates with their consensus, those found already first, the views, and their weights."""
         partitions, eigengap = find_in_rows(rows, self.n_clusters, found[leader], self.random_state)
-        views, weights = {ROWS: rows}, {ROWS: 1.0}
+        views, weights, is_table = {ROWS: rows}, {ROWS: 1.0}, rows.indicators is not None
         candidates = with_consensus([*found, *map(scorer.score, partitions)], weights, rows.weights)
         if max(np.nan_to_num([one.consensus for one in candidates], nan=0.0)) >= self.effort.sufficient_consensus:
             return candidates, views, weights
-        names = [name for name, kind in VIEWS.items() if kind.low_dimensional in (None, self.low_dimensional)]
+        is_for = "tables" if is_table else "few components" if self.low_dimensional else "many components"
+        names = [name for name, kind in VIEWS.items() if kind.is_for == is_for]
         others, partitions, eigengaps = find_in_views(
             names, rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs
         )
-        weights = view_weights({ROWS: eigengap, **eigengaps})
+        weights = dict.fromkeys([ROWS, *others], 1.0) if is_table else view_weights({ROWS: eigengap, **eigengaps})
         candidates = with_consensus([*candidates, *map(scorer.score, partitions)], weights, rows.weights)
         return candidates, views | others, weights
 

@@ -50,7 +50,7 @@ from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_colum
 from ..errors import InputError, ignore_warnings, warn
 from ..graph.affinity import AffinityGraph, refuse_affinity_as_rows, rows_or_graph
 from ..graph.constraints import ConstraintsLike, add_constraints, attractive_part, check_constraints
-from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_clusters_are_empty
+from ..graph.estimator import GraphEstimatorMixin, SoftClustererMixin, frames_like, warn_if_clusters_are_empty
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import Edges
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
@@ -169,7 +169,9 @@ def cluster(
     Returns
     -------
     ClusterResult
-        ``labels`` of shape (n,), ``memberships`` of shape (n, n_clusters) and the fitted ``model``.
+        ``labels`` of shape (n,), ``memberships`` of shape (n, n_clusters) and the fitted ``model``. With
+        ``sklearn.set_config(transform_output="pandas")`` or ``"polars"``, the first two are a series and a data frame,
+        with the index of ``X`` if it has one.
 
     Examples
     --------
@@ -182,7 +184,7 @@ def cluster(
     >>> fiedler.metrics.clustering_accuracy(y, labels)
     1.0
     """
-    X = rows_or_graph(X)
+    given, X = X, rows_or_graph(X)
     if isinstance(graph, str) and graph == "auto":
         refuse_affinity_as_rows(X)
     model = ManifoldClustering(
@@ -197,11 +199,11 @@ def cluster(
         n_jobs=n_jobs,
         verbose=verbose,
     ).fit(X, y, sample_weight=sample_weight, constraints=constraints)
-    return ClusterResult(model.labels_, model.memberships_, model)
+    return ClusterResult(*frames_like(given, model.labels_, model.memberships_), model)
 
 
 class ManifoldClustering(
-    QuestionsMixin, LevelsMixin, ExplainMixin, UpdateMixin, GraphEstimatorMixin, ClustererMixin, BaseEstimator
+    QuestionsMixin, LevelsMixin, ExplainMixin, UpdateMixin, GraphEstimatorMixin, SoftClustererMixin, BaseEstimator
 ):
     """Clustering on a manifold: partitions of several views, one chosen without labels, soft memberships, ``predict``.
 
@@ -736,6 +738,10 @@ class ManifoldClustering(
             self._keep(profiles=profile_rows(rows, labels, self.n_clusters_, names, weights))
 
     # ------------------------------------------------------------------------------------------------ after the fit
+
+    def fit_transform(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None, **fit_params: Any) -> Array:
+        """Cluster the rows of ``X`` and return their memberships; parameters as in :meth:`fit`."""
+        return self.fit(X, y, **fit_params).memberships_
 
     @dispatch_blocks
     def predict_proba(self, X: MatrixLike) -> Array:

@@ -548,6 +548,8 @@ class ExplainMixin:
                 given = np.atleast_2d(to_numpy(given))
             elif isinstance(given, Mapping) and source.prepare is _as_given and getattr(self, "encoder_", None) is None:
                 given = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in given.values()])
+            elif sp.issparse(given) and getattr(self, "encoder_", None) is not None:
+                given = given.toarray()
         except (ValueError, TypeError, OverflowError):
             raise _not_a_row(given) from None
         row = source.prepare(given)

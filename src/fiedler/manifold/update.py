@@ -16,12 +16,15 @@
    searched again, on a coarse graph, and replace the clusters if their cut is clearly lower, see `better_communities`.
    They take over the numbers of the clusters with which they have most rows in common.
 5. *Drift*: whether the new rows are like the old ones, see `Drift`.
+
+A new row may replace an old one, whose values have changed. Its cluster is predicted while the old one is still there;
+then the old one leaves the graph, and the new one takes over its number.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -32,7 +35,7 @@ from scipy.stats import binom
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import MatrixLike
-from .._validation import check_seed
+from .._validation import as_array, check_seed
 from ..core.arrays import (
     Array,
     asarray_like,
@@ -80,6 +83,10 @@ class UpdateResult:
         How different the new rows are.
     n_old : int
         The number of rows before.
+    replaced : ndarray of shape (p,)
+        The numbers of the old rows that were replaced; where their cluster is another one now, they are in ``moved``.
+    empty_clusters : list of int
+        The clusters that have no rows, for example since all of these were replaced by rows of other clusters.
 
     Examples
     --------
@@ -100,17 +107,36 @@ class UpdateResult:
     is_reorganized: bool
     drift: Drift
     n_old: int
+    replaced: np.ndarray
+    empty_clusters: list[int]
 
     def __str__(self) -> str:
         labels = to_numpy(self.labels)
         sizes = [f"{label} ({int((labels == label).sum())} of the new rows)" for label in self.new_clusters]
         lines = [
-            f"{len(labels)} row{'s were' if len(labels) != 1 else ' was'} added to {self.n_old}",
+            describe_additions(len(labels) - len(self.replaced), len(self.replaced), self.n_old),
             f"rows that moved to another cluster: {len(self.moved)}{REORGANIZED * self.is_reorganized}",
             f"new clusters: {', '.join(sizes) or 'none'}",
             f"drift: {self.drift}",
         ]
+        if self.empty_clusters:
+            lines.insert(3, f"clusters without rows: {', '.join(map(str, self.empty_clusters))}")
         return "\n".join(lines)
+
+
+def describe_additions(n_added: int, n_replaced: int, n_old: int) -> str:
+    """Say how many rows were added and replaced.
+
+    Examples
+    --------
+    >>> describe_additions(1, 0, 40), describe_additions(20, 3, 40)
+    ('1 row was added to 40', '20 rows were added to 40, of which 3 were replaced')
+    """
+    count = lambda n, verb: f"{n} {'row was' if n == 1 else 'rows were'} {verb}"  # noqa: E731
+    if not n_added:
+        return f"{n_replaced} of {n_old} rows {'was' if n_replaced == 1 else 'were'} replaced"
+    also = f", of which {n_replaced} {'was' if n_replaced == 1 else 'were'} replaced" if n_replaced else ""
+    return f"{count(n_added, 'added')} to {n_old}{also}"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -119,6 +145,7 @@ class UpdateResult:
 CHANCE, N_DRAWS = 0.99, 2000  # probability of what is by chance at most, and samples from which it is estimated
 FAR_PERCENTILE = 99  # of the old rows' neighbour distances, beyond which a row is far
 LARGE_FAR_SHARE = 0.05  # of the new rows, instead of 1 %
+MIN_FAR_ROWS = DEFAULT_NEIGHBORS + 1  # fewer cannot be a cluster of their own
 LARGE_SHARE_CHANGE = 0.1
 
 
@@ -138,6 +165,10 @@ class Drift(NamedTuple):
         the absolute differences: 0 if they are equal, 1 if no cluster has rows of both.
     far_by_chance, change_by_chance : float
         What 99 % of as many rows of the same kind do not exceed.
+    n_new : int
+        The number of new rows.
+    most_changed : tuple of int and two floats
+        The cluster of which the share has changed most, and its shares of the old and of the new rows.
 
     Notes
     -----
@@ -146,9 +177,11 @@ class Drift(NamedTuple):
     Examples
     --------
     >>> from fiedler.manifold import Drift
-    >>> drift = Drift(distance_ratio=1.01, far_share=0.012, share_change=0.04, far_by_chance=0.03, change_by_chance=0.1)
+    >>> drift = Drift(1.01, 0.012, 0.04, 0.03, 0.1, n_new=250, most_changed=(0, 0.5, 0.54))
     >>> drift.is_large
     False
+    >>> print(drift)
+    none: the new rows are as near to the old ones as these to each other, in about the same shares of the clusters
     """
 
     distance_ratio: float
@@ -156,32 +189,38 @@ class Drift(NamedTuple):
     share_change: float
     far_by_chance: float
     change_by_chance: float
+    n_new: int
+    most_changed: tuple[int, float, float]
 
     @property
     def is_large(self) -> bool:
-        """Whether the new rows are clearly different, and not by chance."""
-        return self._is_far or self._is_shifted
+        """Whether the new rows, or the shares of the clusters among them, are clearly different, not by chance."""
+        return self._is_far or self.share_change > max(self.change_by_chance, LARGE_SHARE_CHANGE)
 
     @property
     def _is_far(self) -> bool:
-        return self.far_share > max(self.far_by_chance, LARGE_FAR_SHARE)
+        return self._n_far >= MIN_FAR_ROWS and self.far_share > max(self.far_by_chance, LARGE_FAR_SHARE)
 
     @property
-    def _is_shifted(self) -> bool:
-        return self.share_change > max(self.change_by_chance, LARGE_SHARE_CHANGE)
+    def _n_far(self) -> int:
+        return round(self.far_share * self.n_new)
 
     def __str__(self) -> str:
-        reasons = []
+        label, old, new = self.most_changed
+        far = (
+            f"{self._n_far} of the {self.n_new} new rows lie farther out than 99 % of the old ones (at most "
+            f"{round(self.far_by_chance * self.n_new)} by chance)"
+        )
+        shares = f"cluster {label} has {old:.0%} of the old rows and {new:.0%} of the new ones"
+        are_shares_new = self.share_change > self.change_by_chance
         if self._is_far:
-            reasons.append(f"{self.far_share:.0%} of them are farther from the old rows than 99 % of these are")
-        if self._is_shifted:
-            reasons.append(
-                f"the shares of the clusters differ by {self.share_change:.0%} (at most {self.change_by_chance:.0%} by "
-                "chance)"
-            )
-        if reasons:
-            return f"the new rows differ from the old ones: {', and '.join(reasons)}; consider a new fit on all rows"
-        return f"none beyond chance: distances to neighbours are {self.distance_ratio:.2f} times those of the old rows"
+            return f"clear: {far}{f', and {shares}' if are_shares_new else ''}; consider a new fit on all rows"
+        if self.far_share > self.far_by_chance:
+            return f"small: {far}{f', and {shares}' if are_shares_new else ''}; too few to ask for a new fit"
+        near = "the new rows are as near to the old ones as these to each other"
+        if are_shares_new:
+            return f"only in the shares of the clusters: {shares}; {near}, so that is no reason for a new fit"
+        return f"none: {near}, in about the same shares of the clusters"
 
 
 def measure_drift(grown: GrownGraph, copies: CopiedRows, n_rows: int, labels: np.ndarray, n_clusters: int) -> Drift:
@@ -192,12 +231,15 @@ def measure_drift(grown: GrownGraph, copies: CopiedRows, n_rows: int, labels: np
     typical = float(np.median(old))
     ratio = float(np.median(new)) / typical if typical > 0 else (1.0 if np.median(new) == 0 else math.inf)
     p, q = (np.bincount(part, minlength=n_clusters) / len(part) for part in (old_labels, new_labels))
+    changed = int(np.abs(p - q).argmax())
     return Drift(
         distance_ratio=ratio,
         far_share=float(np.mean(new > np.percentile(old, FAR_PERCENTILE))),
         share_change=0.5 * float(np.abs(p - q).sum()),
         change_by_chance=change_by_chance(p, len(old_labels), len(new_labels)),
         far_by_chance=float(binom.ppf(CHANCE, len(new), 1 - FAR_PERCENTILE / 100)) / len(new),
+        n_new=len(new),
+        most_changed=(changed, float(p[changed]), float(q[changed])),
     )
 
 
@@ -213,6 +255,7 @@ def change_by_chance(shares: np.ndarray, n_old: int, n_new: int) -> float:
 
 # ---------------------------------------------------------------------------------------------------------- the update
 
+MAX_ROUNDING = 1000  # multiple of the precision of numbers up to which two values are the same
 MAX_ROUNDS = 20  # of the walk, in each of which rows move
 MAX_LINKED_SHARE = 0.5  # of the weight to old rows that is expected of a new row: rows of a new cluster have less
 SPARSE_NEIGHBORS = 5  # of the sparser graph
@@ -222,13 +265,34 @@ CLEARLY_LOWER = 0.9  # factor on the cut of the clusters, below which other comm
 MAX_CONDUCTANCE = 0.05  # share of the weight that leaves a new cluster, or that of half of the old clusters if larger
 
 
+class JoinedRows(NamedTuple):
+    """Old and new rows, which of them stay, and their order."""
+
+    fresh: np.ndarray  # which new rows differ from all others
+    every: CopiedRows  # the old rows and then the new ones, among the nodes of all of them
+    nodes: np.ndarray  # the nodes that stay, ascending
+    final: CopiedRows  # the rows that stay, in their order, among these nodes
+    places: np.ndarray  # of the new rows in that order
+
+    @classmethod
+    def of(cls, copies: CopiedRows, X: Array, X_new: Array, replaces: np.ndarray) -> JoinedRows:
+        """Join new rows to those of the nodes ``X``; new row j takes the place ``replaces[j]``, or the next if -1."""
+        n_rows, is_added = len(copies.nodes), replaces < 0
+        places = np.where(is_added, n_rows - 1 + np.cumsum(is_added), replaces)
+        rows = np.arange(n_rows + int(is_added.sum()))
+        rows[places] = n_rows + np.arange(len(replaces))
+        fresh, every = copies.join(X, X_new)
+        return cls(fresh, every, *every.take(rows), places)
+
+
 class GrownClustering(NamedTuple):
-    """The clusters of old and new rows, the old ones first."""
+    """The clusters of the nodes that stay, those of old rows first."""
 
     grown: GrownGraph
     memberships: Array  # (n + m, k + number of new clusters)
     labels: np.ndarray  # the largest memberships
-    sources: np.ndarray  # the old row whose shares each new row has taken over, (m,)
+    before: np.ndarray  # the labels of the old nodes
+    sources: np.ndarray  # the old node whose shares each new one has taken over, (m,)
     shares: np.ndarray  # of labels and votes, before any row moved
     new_clusters: list[int]
     is_reorganized: bool  # whether other communities have replaced the clusters
@@ -241,32 +305,36 @@ def grow_clustering(
     X: Array,
     X_new: Array,
     memberships: Array,
-    copies: CopiedRows,
-    n_rows: int,
+    rows: JoinedRows,
     rng: np.random.RandomState | None,
 ) -> GrownClustering:
     """Join new rows to the graph of a clustering and to its clusters, or to new ones."""
-    grown, Q = grow_graph(recipe, graph, X, X_new, SPARSE_NEIGHBORS), to_numpy(memberships)
-    grown = grown.weighed(relative_weights(copies.total()))
-    n_old, n_clusters, labels = len(Q), Q.shape[1], Q.argmax(axis=1)
+    Q = to_numpy(memberships)
+    (n_nodes, n_clusters), labels, stay = Q.shape, Q.argmax(axis=1), rows.nodes
+    n_old = int(np.searchsorted(stay, n_nodes))
+    grown = grow_graph(recipe, graph, X, X_new, SPARSE_NEIGHBORS, stay[:n_old])
+    grown = grown.weighed(relative_weights(rows.final.total()))
     assert graph.constants is not None
     predicted = linked_labels(grown.to_old, to_numpy(graph.constants.scales), Q)
     sources = nearest_of_cluster(grown.to_old, labels, predicted)
     old_shares = shares_behind(Q, graph)
     limit = max(MAX_CONDUCTANCE, median_conductance(graph, labels))
     groups = find_new_clusters(grown.unconnected, n_old, grown.to_old.indices.shape[1] + 1, limit)
-    shares = np.pad(np.concatenate([old_shares, old_shares[sources]]), ((0, 0), (0, len(groups))))
-    start = np.concatenate([labels, predicted])
-    for label, rows in enumerate(groups, n_clusters):
-        start[rows], shares[rows] = label, np.eye(shares.shape[1])[label]
+    shares = np.pad(np.concatenate([old_shares, old_shares[sources]])[stay], ((0, 0), (0, len(groups))))
+    every = np.concatenate([labels, predicted])
+    start = every[stay]
+    for label, nodes in enumerate(groups, n_clusters):
+        start[nodes], shares[nodes] = label, np.eye(shares.shape[1])[label]
     Q_all, found = walk_until_settled(shares, start, start, grown.graph, memberships)
     better = None if rng is None else better_communities(grown, found, shares.shape[1], rng)
     if better is not None:
         Q_all, found = walk_until_settled(shares, start, better, grown.graph, memberships)
-    drift = measure_drift(grown, copies, n_rows, found, shares.shape[1])
+    every[stay] = found
+    drift = measure_drift(grown, rows.every, len(rows.every.nodes) - len(rows.places), every, shares.shape[1])
     new_clusters = list(range(n_clusters, n_clusters + len(groups)))
-    is_reorganized = better is not None and not np.array_equal(found[:n_old], labels)
-    return GrownClustering(grown, Q_all, found, sources, shares, new_clusters, is_reorganized, drift)
+    before = labels[stay[:n_old]]
+    is_reorganized = better is not None and not np.array_equal(found[:n_old], before)
+    return GrownClustering(grown, Q_all, found, before, sources, shares, new_clusters, is_reorganized, drift)
 
 
 # -------------------------------------------------------------------------------------------------------- memberships
@@ -384,6 +452,32 @@ def median_conductance(graph: AffinityGraph, labels: np.ndarray) -> float:
 # ---------------------------------------------------------------------------------------------------------- the method
 
 
+def check_replaces(replaces: Any, n_new: int, n_old: int) -> np.ndarray:
+    """Return the old row that each new row replaces as an array, -1 for those that are added."""
+    if replaces is None:
+        return np.full(n_new, -1)
+    numbers = as_array(replaces)
+    is_valid = numbers is not None and numbers.shape == (n_new,) and numbers.dtype.kind in "iu"
+    if numbers is None or not is_valid or ((numbers < -1) | (numbers >= n_old)).any():
+        problem = f"replaces must be {n_new} numbers of old rows, 0 to {n_old - 1}, or -1 for new rows that are added"
+        raise InputError(problem, "pass one number per new row", code="invalid_parameter", parameter="replaces")
+    replaced, counts = np.unique(numbers[numbers >= 0], return_counts=True)
+    if (counts > 1).any():
+        problem = f"replaces has the row {replaced[counts > 1][0]} more than once"
+        raise InputError(problem, "replace each row by one", code="invalid_parameter", parameter="replaces")
+    return numbers.astype(np.int64)
+
+
+def equal_rows(model: Any, points: Array, numbers: np.ndarray) -> np.ndarray:
+    """Return which points in the view of a model equal its rows with the given numbers, up to rounding."""
+    rows = model._rows_of_fit()[numbers]
+    rounding = MAX_ROUNDING * np.finfo(rows.dtype).eps
+    if sp.issparse(rows):
+        difference = abs(sp.csr_array(points) - rows).max(axis=1).toarray().ravel()
+        return difference <= rounding * abs(rows).max()
+    return (np.abs(to_numpy(points) - rows) <= rounding * np.abs(rows).max(axis=0, initial=0)).all(axis=1)
+
+
 class UpdateMixin:
     """Mixin for ``update``, of a model whose default graph is that of the different rows."""
 
@@ -399,18 +493,22 @@ class UpdateMixin:
     _state: FittedState
     _keep: Callable[..., None]
 
-    def update(self, X_new: MatrixLike) -> UpdateResult:
+    def update(self, X_new: MatrixLike, *, replaces: Sequence[int] | np.ndarray | None = None) -> UpdateResult:
         """Add rows to the fitted model: they join its graph and its clusters, and only what they change changes.
 
         All attributes with a value per row grow, and ``predict`` knows the new rows, too. Clusters keep their numbers.
         New rows that are far from all clusters and form a group of their own become a new cluster, whose number follows
         the others. The choice among methods and views is not made again, so ``candidates_`` and ``evidence_`` are still
-        those of the fit; in explanations of a table, old rows that have moved count where they were.
+        those of the fit; in explanations of a table, old rows that have moved count where they were, and after rows
+        were replaced, ``explain`` describes encoded columns unless it is given the table.
 
         Parameters
         ----------
         X_new : array or CSR matrix of shape (m, d), or data frame
             The new rows, with the columns of the fit.
+        replaces : array of shape (m,), optional
+            The number of the old row that each new row replaces, -1 for rows that are added. A row that replaces
+            another one has its number from then on; the others get the next numbers. By default, all are added.
 
         Returns
         -------
@@ -423,11 +521,13 @@ class UpdateMixin:
         The graph is that of all rows, from a search of the new rows alone: m new rows take a share of about 2 m / n of
         the search of n old ones, and a time linear in n for weights and memberships. 1,000 rows added to 20,000 with 50
         columns take 2.4 s where the fit takes 5.7 s and more if methods disagree; 465 added to 8,800 of 256 columns
-        1.2 s instead of 12 s (one core). Rows move one by one, unless the clusters are communities of the rows
-        themselves and others of a cut lower by a tenth are found on a coarse graph of all rows: then these replace them
-        (``is_reorganized``), and keep the numbers of the clusters with which they have most rows in common. If an
-        update fails, the model stays as it was. Models of a given graph, of known labels or pairs, of weights of rows
-        or bounds on sizes, and of rows in blocks cannot be updated.
+        1.2 s instead of 12 s (one core). Old rows that lose a neighbour are searched again: 1,000 rows that replace
+        others of 20,000 take 2.8 s instead of the 2.1 s of 1,000 that are added, and 20,000 that replace all take 11 s,
+        where a new fit with ``effort="fast"`` takes 3.4 s. Rows move one by one, unless the clusters are communities of
+        the rows themselves and others of a cut lower by a tenth are found on a coarse graph of all rows: then these
+        replace them (``is_reorganized``), and keep the numbers of the clusters with which they have most rows in
+        common. If an update fails, the model stays as it was. Models of a given graph, of known labels or pairs, of
+        weights of rows or bounds on sizes, and of rows in blocks cannot be updated.
 
         Examples
         --------
@@ -441,28 +541,33 @@ class UpdateMixin:
         """
         check_is_fitted(self)
         chosen, model = self._check_updatable(), cast("Any", self)
-        given, rng = X_new, check_seed(self.random_state)
-        X_new = model._check_new_points(given)
+        rng, points = check_seed(self.random_state), model._check_new_points(X_new)
         before = to_numpy(self.labels_)
+        replaces = check_replaces(replaces, points.shape[0], len(before))
+        rows = JoinedRows.of(self._rows_by_node(), self._state.rows, points, replaces)
+        if len(rows.final.first) <= DEFAULT_NEIGHBORS:
+            problem = f"only {len(rows.final.first)} different rows would be left"
+            raise InputError(problem, "fit a model to the new rows", code="cannot_update")
         with report_progress(model), restore_on_failure(self):
-            fresh, copies = self._rows_by_node().join(self._state.rows, X_new)
             clustering = grow_clustering(
                 self._state.recipe,
                 self.graph_ if self._state.graph is None else self._state.graph,
                 self._state.rows,
-                take_rows(X_new, fresh),
-                take_rows(self.memberships_, copies.first[: self._state.rows.shape[0]]),
-                copies,
-                len(before),
+                take_rows(points, rows.fresh),
+                take_rows(self.memberships_, self._rows_by_node().first),
+                rows,
                 rng if chosen.family == COMMUNITIES and chosen.view == ROWS else None,
             )
-            self._store_update(clustering, copies)
-            self._grow_profiles(given, len(before), clustering.is_reorganized)
-            self._keep(n_added=self._state.n_added + len(copies.nodes) - len(before))
+            self._store_update(clustering, rows)
+            are_lost = clustering.is_reorganized or bool((replaces >= 0).any())
+            self._grow_profiles(X_new, rows.places, are_lost=are_lost)
+            self._keep(n_added=self._state.n_added + len(rows.final.nodes) - len(before))
         n_old, after = len(before), to_numpy(self.labels_)
         moved = np.flatnonzero((after[:n_old] != before) & (after[:n_old] >= 0) & (before >= 0))  # -1 are outliers
         what = (clustering.new_clusters, clustering.is_reorganized, clustering.drift)
-        return UpdateResult(self.labels_[n_old:], moved, before[moved], after[moved], *what, n_old)
+        labels, replaced = take_rows(self.labels_, rows.places), np.sort(replaces[replaces >= 0])
+        empty = np.setdiff1d(np.arange(self.n_clusters_), after).tolist()
+        return UpdateResult(labels, moved, before[moved], after[moved], *what, n_old, replaced, empty)
 
     def _rows_by_node(self) -> CopiedRows:
         n = len(to_numpy(self.labels_))
@@ -490,33 +595,37 @@ class UpdateMixin:
         problem = f"rows cannot be added to a model that {reason}"
         raise InputError(problem, "fit it to all rows, or use predict for the new ones", code="cannot_update")
 
-    def _grow_profiles(self, X_new: Any, n_old: int, is_reorganized: bool) -> None:
+    def _grow_profiles(self, X_new: Any, places: np.ndarray, *, are_lost: bool) -> None:
         """Add the columns of new rows to those that the model keeps.
 
-        After a reorganisation, those that do not keep their rows would be wrong, and are left out.
+        After a reorganisation, or where rows were replaced, those that do not keep their rows would be wrong, and are
+        left out.
         """
         profiles = self._state.profiles
         if profiles is not None:
-            are_lost = is_reorganized and profiles.entries is None
-            places, labels = np.arange(n_old, len(self.labels_)), to_numpy(self.labels_)
-            grown = None if are_lost else grow_profiles(profiles, X_new, labels, self.n_clusters_, places)
+            about = (to_numpy(self.labels_), self.n_clusters_, places)
+            is_lost = are_lost and profiles.entries is None
+            grown = None if is_lost else grow_profiles(profiles, X_new, *about)
             self._keep(profiles=grown)
 
-    def _store_update(self, clustering: GrownClustering, copies: CopiedRows) -> None:
+    def _store_update(self, clustering: GrownClustering, rows: JoinedRows) -> None:
         """Store the clusters of old and new rows."""
-        model, Q, grown = cast("Any", self), clustering.memberships, clustering.grown
-        first = copies.first[: self._state.rows.shape[0]]  # the old nodes
-        before, agreement = to_numpy(self.memberships_)[first].argmax(axis=1), self.row_agreement_
+        model, Q, grown, final = cast("Any", self), clustering.memberships, clustering.grown, rows.final
+        agreement, first = self.row_agreement_, self._rows_by_node().first
         self.memberships_, self.labels_ = Q, asarray_like(clustering.labels, Q, dtype=self.labels_.dtype)
         self.n_clusters_ = int(Q.shape[1])
         self.graph_ = grown.graph
-        self._keep(rows=grown.rows, copies=None, graph=None, weights=relative_weights(copies.total()))
+        self._keep(rows=grown.rows, copies=None, graph=None, weights=relative_weights(final.total()))
         if agreement is not None:
-            agreement = np.concatenate([agreement[first], agreement[first][clustering.sources]])
-            moved = np.flatnonzero(clustering.labels[: len(first)] != before)
+            agreement = np.concatenate([agreement[first], agreement[first][clustering.sources]])[rows.nodes]
+            moved = np.flatnonzero(clustering.labels[: len(clustering.before)] != clustering.before)
             votes_share = max(1 - (self.consensus_ or 0.0), np.finfo(float).eps)  # shares are labels and votes
             agreement[moved] = (clustering.shares[moved, clustering.labels[moved]] / votes_share).clip(0, 1)
             self.row_agreement_ = agreement
         model._score_outliers(grown.edges, self.outliers or 0.0, PartialSupervision(None, None, None))
-        if len(copies.first) < len(copies.nodes):
-            model._expand_copies(copies)
+        if final.exist:
+            model._expand_copies(final)
+        elif not np.array_equal(final.nodes, np.arange(len(final.nodes))):
+            self.graph_ = self.graph_.reorder(final.nodes)
+            model._take_results(final.nodes)
+            self._keep(rows=take_rows(self._state.rows, final.nodes))

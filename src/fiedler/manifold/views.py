@@ -22,7 +22,8 @@ and on the leading principal components of dense rows, in the coordinates of LPI
 *mixtures* from these partitions.
 
 In the rows of a table, a category is what the other columns tell about it (:mod:`fiedler.table.encoder`), which graphs
-need; the indicators themselves are better for k-means and mixtures where categories tell more than that.
+need; the indicators themselves are better for k-means and mixtures where categories tell more than that. They replace
+the whitened views of such a table, whose columns have a common scale and whose indicators whitening would blow up.
 """
 
 from __future__ import annotations
@@ -138,23 +139,23 @@ def lpi_view(
 def indicator_view(
     name: str, rows: View, n_clusters: int, random_state: int, pairs: PairwiseConstraints | None = None
 ) -> View | None:
-    """Return the rows of a table with the indicators of its categories; None if it has no categories."""
-    return None if rows.indicators is None else View.of(name, rows.indicators, pairs=pairs, weights=rows.weights)
+    """Return the rows of a table with the indicators of its categories."""
+    return View.of(name, rows.indicators, pairs=pairs, weights=rows.weights)
 
 
 class ViewKind(NamedTuple):
     """How a view is made, and for which rows."""
 
     build: Callable[..., View | None]  # called with name, rows, n_clusters, random_state and pairs
-    low_dimensional: bool | None  # whether it is for rows of which few components hold the variance; None for all
+    is_for: Literal["few components", "many components", "tables"]  # that hold most of the variance of the rows
 
 
 VIEWS = {
-    "whitened by rows": ViewKind(partial(whitened_view, by="rows"), low_dimensional=True),
-    "whitened by cells": ViewKind(partial(whitened_view, by="cells"), low_dimensional=True),
-    "whitened by edges": ViewKind(partial(whitened_view, by="edges"), low_dimensional=True),
-    LPI_COORDINATES: ViewKind(lpi_view, low_dimensional=False),
-    INDICATORS: ViewKind(indicator_view, low_dimensional=None),
+    "whitened by rows": ViewKind(partial(whitened_view, by="rows"), is_for="few components"),
+    "whitened by cells": ViewKind(partial(whitened_view, by="cells"), is_for="few components"),
+    "whitened by edges": ViewKind(partial(whitened_view, by="edges"), is_for="few components"),
+    LPI_COORDINATES: ViewKind(lpi_view, is_for="many components"),
+    INDICATORS: ViewKind(indicator_view, is_for="tables"),
 }
 
 

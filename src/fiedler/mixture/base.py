@@ -65,7 +65,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, communities, modularity
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.cuts import spectral_labels
-from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_clusters_are_empty
+from ..graph.estimator import GraphEstimatorMixin, SoftClustererMixin, warn_if_clusters_are_empty
 from ..graph.labels import check_partial_labels, spread_over_groups
 from ..graph.recipes import as_affinity, is_precomputed, link_new_points, self_tuned
 from ..graph.smoothing import link_degrees
@@ -175,7 +175,7 @@ def _finite(joint: Array) -> Array:
     return xp.where(joint > lowest, joint, lowest)
 
 
-class BaseMixture(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
+class BaseMixture(GraphEstimatorMixin, SoftClustererMixin, BaseEstimator):
     """Base class of the mixtures; a model defines ``_hooks``, and parameters besides those that all have."""
 
     labels_: Array

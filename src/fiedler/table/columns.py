@@ -278,7 +278,7 @@ def _join_spellings(values: Values) -> tuple[Values, list[str]]:
     if not joined:
         return values, []
     cells = to_objects([joined.get(word, word) for word in values.cells])
-    return values._replace(cells=cells), [describe_spellings(joined)]
+    return values._replace(cells=cells, joined=tuple(joined)), [describe_spellings(joined)]
 
 
 def describe_spellings(joined: Mapping[str, str]) -> str:

@@ -68,6 +68,7 @@ class ColumnEncoding(NamedTuple):
     vectorizer: Any  # DocumentVectorizer of a text, or None
     components: Any  # TruncatedSVD of a text, or None
     numbers: NumberScale = NumberScale()  # of a number or date
+    joined: tuple[str, ...] = ()  # words of the fit that were taken for others, as the plan says
 
     @property
     def output_names(self) -> list[str]:
@@ -92,17 +93,16 @@ class ColumnEncoding(NamedTuple):
         return values
 
     def _spell_like_fit(self, values: Values) -> Values:
-        """Replace new words of a category that differ from one of the fit in capitals only, with a warning."""
+        """Replace words of a category that differ from one of the fit in capitals only, with a warning if new."""
         n_spellings = Counter(word.casefold() for word in self.known)
         spelling = {word.casefold(): word for word in self.known if n_spellings[word.casefold()] == 1}
         joined = {word: spelling[word.casefold()] for word in self.new_words(values) if word.casefold() in spelling}
         if not joined:
             return values
-        problem, hint = (
-            f"column {self.name!r}: {describe_spellings(joined)}",
-            "as_category, in the fit, keeps them apart",
-        )
-        warn(problem, hint, code="joined_words", column=self.name, joined=joined)
+        if new := {word: other for word, other in joined.items() if word not in self.joined}:
+            problem = f"column {self.name!r}: {describe_spellings(new)}"
+            hint = "as_category, in the fit, keeps them apart"
+            warn(problem, hint, code="joined_words", column=self.name, joined=new)
         return values._replace(cells=to_objects([joined.get(word, word) for word in values.cells]))
 
     def nothing(self, n: int) -> Values:
@@ -162,6 +162,7 @@ def fit_column(
         has_other = len(levels) < len(known)
         width = len(levels) + has_other
         encoding = encoding._replace(center=np.zeros(width), levels=levels, has_other=has_other, known=known)
+        encoding = encoding._replace(joined=values.joined)
     elif column.kind == "vector":
         encoding = encoding._replace(center=np.zeros(values.cells.shape[1]))
     elif column.kind == "text":

@@ -76,6 +76,7 @@ class Values(NamedTuple):
     alternative: str = ""  # another notation in which all cells can be read
     placeholders: tuple[str, ...] = ()  # words for missing values that would be words of a category elsewhere
     symbol: str = ""  # the currency or percent sign of all numbers, which new tables need not have
+    joined: tuple[str, ...] = ()  # words of a category that are taken for others, which differ in capitals only
 
     @property
     def is_plain(self) -> bool:

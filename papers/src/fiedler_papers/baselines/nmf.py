@@ -24,7 +24,7 @@ from fiedler._validation import check_data, check_int, check_n_clusters, check_n
 from fiedler.core.arrays import convert_rows, is_numpy, normalize_row_sums, normalize_rows, order_by_first_row
 from fiedler.core.fitting import restore_on_failure
 from fiedler.errors import InputError, NotConvergedWarning, warn
-from fiedler.graph.estimator import ClustererMixin, warn_if_clusters_are_empty
+from fiedler.graph.estimator import SoftClustererMixin, warn_if_clusters_are_empty
 from fiedler.graph.weights import check_sample_weight
 
 USES_ROW_WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
@@ -53,7 +53,7 @@ def check_nonnegative_rows(X: MatrixLike, *, estimator: Any, reset: bool = True,
     return rows
 
 
-class NMFClustering(ClustererMixin, BaseEstimator):
+class NMFClustering(SoftClustererMixin, BaseEstimator):
     """Clustering by a nonnegative factorisation of non-negative rows.
 
     Parameters
