@@ -444,3 +444,23 @@ def test_dates_that_may_be_read_in_two_ways_are_noted(run_fiedler, tmp_path):
 
     assert "note: dates in column 'day' are read as month/day/year, but could be day/month/year\n" in result.err
     assert "day/month/year" not in result.out
+
+
+def test_a_typing_error_is_listed_and_outliers_are_left_out(run_fiedler, tmp_path):
+    rng = np.random.RandomState(0)
+    kind = np.arange(200) % 2
+    table = pd.DataFrame({"age": 40 + 4 * rng.normal(size=200) + 30 * kind, "visits": rng.normal(size=200) + 8 * kind})
+    table.loc[17, "age"] = 999
+    table.to_csv(tmp_path / "t.csv", index=False)
+    command = ("cluster", tmp_path / "t.csv", "-k", 2, "--effort", "fast", "--out", tmp_path / "out")
+
+    result = run_fiedler(*command, "--outliers", 0.005)
+
+    assert result.code == 0, result.err
+    assert "age 999 in row 17 (" in result.err
+    assert "rows in no cluster (label -1): 1\n" in result.out
+    found = np.array([int(row["cluster"]) for row in rows_of(tmp_path / "out" / "labels.csv")])
+    assert np.flatnonzero(found == -1).tolist() == [17]
+    assert adjusted_rand_index(np.delete(kind, 17), np.delete(found, 17)) == 1
+    refused = run_fiedler(*command, "--outliers", 0.005, "--method", "gmm", "--force")
+    assert "--method gmm does not take --outliers" in refused.err

@@ -91,6 +91,10 @@ def cluster(
         int | None,
         typer.Option(metavar="N", help="The largest number of clusters that --method auto may choose; default: any."),
     ] = None,
+    outliers: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="The share of the rows, such as 0.01, that are in no cluster: label -1."),
+    ] = None,
     levels: Annotated[
         str | None,
         typer.Option(
@@ -129,6 +133,7 @@ def cluster(
     check_source(source)
     results.check_folder(folder, source, force=force, append=append)
     options: dict[str, Any] = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
+    options |= {"outliers": outliers}
     if memory or workdir or scheduler:
         keywords = reading.keywords()
         drop = keywords.pop("drop")
@@ -306,7 +311,9 @@ def _as_text(result: dict[str, Any], evidence: NClustersChoice | None, n_details
     head = f"{result['rows']} rows in {count}{how}"
     if evidence is not None:
         head = f"{result['rows']} rows{how}: {_in_options(evidence.sentence)}"
-    notes = [*_cautions(result), *([fitting.format_agreement(scores)] if (scores := result.get("scores")) else [])]
+    n_outliers = result["rows"] - sum(row["size"] for row in clusters)
+    notes = [f"rows in no cluster (label -1): {n_outliers}"] if n_outliers else []
+    notes += [*_cautions(result), *([fitting.format_agreement(scores)] if (scores := result.get("scores")) else [])]
     if len(clusters) == 1:
         return [head, *notes]
     n_free = len(clusters) if n_details is None else MAX_LINES - 3 - len(notes) - n_details  # head, titles, files

@@ -34,8 +34,7 @@ Missing = Annotated[
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")]
 Scale = Annotated[
-    str,
-    typer.Option(help="auto, standard, range, unit, none. auto is standard for tables, unit for images, else none."),
+    str, typer.Option(help="auto (suits columns of tables; unit for images, else none), standard, range, unit or none.")
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
 Memory = Annotated[

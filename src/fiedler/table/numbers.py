@@ -86,7 +86,7 @@ def fit_scale(x: np.ndarray, use_logarithms: bool = True) -> NumberScale:
 def _sampled(x: np.ndarray) -> np.ndarray:
     """Return some of many numbers, without NaN."""
     x = x[~np.isnan(x)]
-    return x if len(x) <= MAX_SAMPLED else x[np.random.RandomState(0).choice(len(x), MAX_SAMPLED, replace=False)]
+    return x if len(x) <= MAX_SAMPLED else x[np.random.RandomState(0).randint(len(x), size=MAX_SAMPLED)]
 
 
 def _bounds(z: np.ndarray) -> tuple[float, float]:
