@@ -37,6 +37,7 @@ EXPORTS = {
 RECORDS = {
     "AffinityGraph": "fiedler.graph.affinity",
     "Candidate": "fiedler.manifold.candidates",
+    "ClusterPipeline": "fiedler.manifold.explain",
     "ColumnEncoding": "fiedler.table.encoder",
     "CopiedRows": "fiedler.graph.weights",
     "FittedLevel": "fiedler.manifold.state",

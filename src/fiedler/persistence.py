@@ -369,7 +369,7 @@ def _is_method_or_property(cls: type, name: str) -> bool:
     return callable(attribute) or hasattr(attribute, "__get__")
 
 
-def _checked_steps(steps: Any) -> list[tuple[str, BaseEstimator]]:
+def checked_steps(steps: Any) -> list[tuple[str, BaseEstimator]]:
     """Return the steps of a pipeline: pairs of a name and an estimator."""
     pairs = [(name, step) for name, step in steps]
     if not all(_is_text(name) and isinstance(step, BaseEstimator) for name, step in pairs):
@@ -416,7 +416,7 @@ class _Encoder:
         if isinstance(value, np.random.RandomState):
             return {"random_state": self.encode(value.get_state(), location)}
         if type(value) is Pipeline:  # its steps only: its cache would be a folder of pickles
-            steps = _checked_steps(value.steps)
+            steps = checked_steps(value.steps)
             return {"pipeline": [[name, self.encode(step, f"{location}.{name}")] for name, step in steps]}
         name = type(value).__name__
         if name in storable_classes() and type(value) is _class_by_name(name):
@@ -546,6 +546,6 @@ DECODERS: dict[str, Callable[[_Decoder, Any], Any]] = {
     "dict": lambda decoder, node: dict(decoder.decode(node)),
     "random_state": _Decoder.random_state,
     "dtype": lambda _, name: SCALAR_TYPES[name],
-    "pipeline": lambda decoder, node: Pipeline(_checked_steps(decoder.decode(node))),
+    "pipeline": lambda decoder, node: Pipeline(checked_steps(decoder.decode(node))),
     "object": _Decoder.object,
 }

@@ -99,5 +99,5 @@ def test_one_cluster_in_blocks_has_no_confidence(cluster, run_fiedler, tmp_path,
     result = run_fiedler(*command, "--workdir", tmp_path / "work", "--out", tmp_path / "out")
 
     assert result.code == 0, result.err
-    assert "2000 rows in 1 cluster, in" in result.out
+    assert "2000 rows in one cluster, in" in result.out
     assert "confidence" not in result.out

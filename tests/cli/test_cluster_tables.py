@@ -4,6 +4,7 @@ import csv
 import datetime
 import gzip
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -94,14 +95,14 @@ def test_a_table_has_the_same_clusters_in_every_form(form, customers, expected, 
     assert adjusted_rand_index(customers[1], [row["cluster"] for row in rows]) > 0.9
 
 
-def test_the_plan_is_printed_and_the_table_is_written_with_the_clusters(customers, run_fiedler, tmp_path):
+def test_the_plan_is_shown_on_request_and_the_table_is_written_with_the_clusters(customers, run_fiedler, tmp_path):
     path = write(customers[0], "utf-8", tmp_path)
     command = ["cluster", path, "-k", 2, "--effort", "fast", "--out", tmp_path / "out"]
 
-    result = run_fiedler(*command, "--append")
+    result = run_fiedler(*command, "--append", "--verbose")
 
-    lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in result.out.splitlines()[:7]}
-    assert lines["customer"] == "left out  id: another value in every row"
+    lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in result.out.splitlines()[4:11]}
+    assert lines["customer"] == "left out  the names of the rows"
     assert lines["country"] == "left out  constant: all values are equal"
     assert lines["amount"].startswith("number    with a decimal comma, ")
     table = rows_of(tmp_path / "out" / "table.csv")
@@ -331,10 +332,10 @@ def test_words_for_missing_values_are_those_of_the_fit_in_new_tables(run_fiedler
     pd.DataFrame({"size": ["tbd", "5.1"], "color": ["blue", "tbd"]}).to_csv(tmp_path / "new.csv", index=False)
     command = ("cluster", tmp_path / "t.csv", "-k", 2, "--effort", "fast", "--out", tmp_path / "out")
 
-    result = run_fiedler(*command, "--missing", "tbd, n.d.", "--append")
+    result = run_fiedler(*command, "--missing", "tbd, n.d.", "--append", "--verbose")
 
     assert result.code == 0, result.err
-    plan = [line.split(maxsplit=1)[1] for line in result.out.splitlines()[:2]]
+    plan = [line.split(maxsplit=1)[1] for line in result.out.splitlines()[4:6]]
     assert plan == ["number    2 missing ('-' among them)", "category  2 different values, 1 missing"]
     assert rows_of(tmp_path / "out" / "table.csv")[0]["color"] == "TBD"  # as it is in the file
     new = run_fiedler("predict", tmp_path / "out", tmp_path / "new.csv", "--out", tmp_path / "new_labels.csv")
@@ -384,6 +385,67 @@ def test_new_rows_in_a_folder_and_tables_with_a_column_called_id(run_fiedler, tm
     assert adjusted_rand_index(kind, [row["cluster"] for row in rows_of(tmp_path / "new.csv")]) == 1
 
 
+def test_results_are_explained_in_the_columns_of_the_table_and_by_the_names_of_rows(
+    customers, expected, run_fiedler, tmp_path
+):
+    clusters, row = run_fiedler("explain", expected), run_fiedler("explain", expected / "model.safetensors", "C00007")
+
+    assert (clusters.code, clusters.err) == (0, "")
+    assert re.search(r"^  amount: .* overall, [+-]\d.\d sd\)$", clusters.out, re.MULTILINE)
+    assert re.search(r"^  typical rows: C0\d{4}, C0\d{4}, C0\d{4}$", clusters.out, re.MULTILINE)
+    label = rows_of(expected / "labels.csv")[7]["cluster"]
+    assert customers[0]["amount"][7] is not None
+    assert row.out.startswith(f"row C00007 is in cluster {label}, membership ")
+    as_json = json.loads(run_fiedler("explain", expected, "C00007", "--json").out)
+    assert (as_json["row"], as_json["label"]) == ("C00007", int(label))
+    assert float(as_json["cells"]["amount"]) == pytest.approx(customers[0]["amount"][7], rel=1e-3)
+    named = json.loads(run_fiedler("explain", expected, "--json").out)["clusters"]
+    assert [one["name"] for one in named] == [one["name"] for one in clusters_of(expected)]
+    unknown = run_fiedler("explain", expected, "C0007")
+    assert (unknown.code, unknown.out) == (1, "")
+    assert "there is no row 'C0007' in labels.csv (did you mean 'C0" in unknown.err
+
+
+def clusters_of(folder):
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))["clusters"]
+
+
+def test_only_clusters_of_the_default_method_are_explained(run_fiedler, table, tmp_path):
+    run_fiedler("cluster", table, "-k", 3, "--method", "gmm", "--out", tmp_path / "out")
+
+    result = run_fiedler("explain", tmp_path / "out")
+
+    assert (result.code, result.out) == (1, "")
+    assert "the clusters of a GaussianMixture cannot be explained; cluster the rows with fiedler cluster" in result.err
+
+
+@pytest.mark.parametrize("k", [2, 12])
+def test_the_result_comes_first_in_at_most_ten_lines(k, run_fiedler, tmp_path):
+    path = write(make_customers(120, 0)[0], "utf-8", tmp_path)
+
+    lines = run_fiedler("cluster", path, "-k", k, "--effort", "fast", "--out", tmp_path / "out").out.splitlines()
+
+    assert len(lines) <= 10
+    assert lines[0].startswith(f"120 rows in {k} clusters, in ")
+    assert lines[1].split() == ["cluster", "rows", "share", "confidence"]
+    listed = [line for line in lines[2:] if line[0].isdigit()]
+    rest = [line for line in lines if "smaller clusters: " in line]
+    assert len(listed) + sum(int(line.split()[1]) for line in rest) == k
+    assert any(line.startswith("columns left out: customer, country (2 of 7)") for line in lines)
+    assert lines[-1].startswith(f"written to {tmp_path / 'out'}: report.html, ")
+
+
+def test_dates_that_may_be_read_in_two_ways_are_noted(run_fiedler, tmp_path):
+    kind = np.arange(60) % 2
+    columns = {"size": 5.5 * kind + np.arange(60) % 7, "day": [f"0{1 + i % 9}/0{1 + i % 7}/2024" for i in range(60)]}
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
+
+    result = run_fiedler("cluster", tmp_path / "t.csv", "-k", 2, "--effort", "fast", "--out", tmp_path / "out")
+
+    assert "note: dates in column 'day' are read as month/day/year, but could be day/month/year\n" in result.err
+    assert "day/month/year" not in result.out
+
+
 def test_a_typing_error_is_listed_and_outliers_are_left_out(run_fiedler, tmp_path):
     rng = np.random.RandomState(0)
     kind = np.arange(200) % 2
@@ -396,6 +458,7 @@ def test_a_typing_error_is_listed_and_outliers_are_left_out(run_fiedler, tmp_pat
 
     assert result.code == 0, result.err
     assert "age 999 in row 17 (" in result.err
+    assert "rows in no cluster (label -1): 1\n" in result.out
     found = np.array([int(row["cluster"]) for row in rows_of(tmp_path / "out" / "labels.csv")])
     assert np.flatnonzero(found == -1).tolist() == [17]
     assert adjusted_rand_index(np.delete(kind, 17), np.delete(found, 17)) == 1

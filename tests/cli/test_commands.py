@@ -55,7 +55,7 @@ def test_cluster_writes_labels_a_model_and_a_report(run_fiedler, table, tmp_path
     assert_allclose(shares.sum(axis=1), 1, atol=2e-4)
     assert_allclose(shares.max(axis=1), [float(row["confidence"]) for row in rows])
     head, columns, *lines = result.out.splitlines()
-    assert head.startswith("60 rows in 3 clusters, by auto, in ")
+    assert head.startswith("60 rows in 3 clusters, in ")
     assert columns.split() == ["cluster", "rows", "share", "confidence"]
     names = {row["cluster"]: row["cluster_name"] for row in rows}
     assert all(any(column in name for column in "xyz") for name in names.values())  # the columns in which they differ
@@ -63,7 +63,8 @@ def test_cluster_writes_labels_a_model_and_a_report(run_fiedler, table, tmp_path
     assert [line.split()[:-1] for line in lines[:3]] == shown
     assert lines[3:] == [
         "agreement with the known labels: AC 1.000, NMI (max) 1.000, ARI 1.000",
-        f"written to {tmp_path / 'out'}: labels.csv, model.safetensors, summary.json, report.html",
+        "columns left out: name, class (2 of 5)",
+        f"written to {tmp_path / 'out'}: report.html, labels.csv, model.safetensors, summary.json",
     ]
 
 
@@ -75,10 +76,10 @@ def test_rows_without_structure_are_one_cluster_unless_pairs_separate_them(run_f
 
     plain, paired = run_fiedler(*common), run_fiedler(*common, "--pairs", tmp_path / "pairs.csv")
 
-    assert plain.out.startswith("No clusters found; give n_clusters to split the rows anyway."), plain.err
+    assert "No clusters found; give -k to split the rows anyway." in plain.out.splitlines()[0], plain.err
     assert "confidence" not in plain.out
     assert paired.code == 0, paired.err
-    assert re.match(r"\d+ clusters", paired.out)
+    assert re.match(r"120 rows by spectral, in .* s: \d+ clusters", paired.out)
 
 
 @pytest.mark.parametrize("effort", ["fast", "default"])
@@ -165,7 +166,7 @@ def test_auto_chooses_the_number_of_clusters_and_says_how_strong_the_evidence_is
     )
 
     for run in (result, by_gmm):
-        assert re.match(r"\d clusters.*: the evidence for \d is (strong|moderate|weak)\.", run.out), run.err
+        assert re.match(r"60 rows.*: \d clusters.*: the evidence for \d is (strong|moderate|weak)\.", run.out), run.err
         assert "modularity" not in run.out  # the table is for those who ask
         assert json.loads((tmp_path / "summary.json").read_text())["evidence"]["score"]
 

@@ -358,8 +358,12 @@ def test_a_mixed_table_is_encoded_and_named_as_before(run_fiedler, tmp_path):
     kinds = np.concatenate([make_customers(200, 0)[1], make_customers(60, 1)[1]])
     assert adjusted_rand_index(kinds, [row["cluster"] for row in rows]) > 0.85
     assert [row["customer"] for row in rows[199:201]] == ["C00199", "C10000"]
+    summary = read_summary(out / "summary.json")
+    assert {line["column"] for line in summary["profiles"]} >= {"amount", "plan"}  # in their units, not encoded
+    assert [len(column["values"]) for column in summary["cells"]] == [260] * len(summary["cells"])
+    assert summary["column"] == "column"
+    assert "amount = " in run_fiedler("explain", out, "C10003").out
     assert 0 < float(rows[-1]["confidence"].replace(",", ".")) <= 1
-    assert "instead of the columns of the input" in read_summary(out / "summary.json")["settings"]["columns"]
 
 
 def test_texts_and_images_can_be_added(run_fiedler, texts, pictures, tmp_path):

@@ -10,7 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 import fiedler
 from fiedler import KNNGraph, ManifoldClustering
 from fiedler.datasets import blobs
-from fiedler.errors import InputError
+from fiedler.errors import FileFormatError, InputError
+from fiedler.manifold.explain import ClusterPipeline, describe_columns
+from fiedler.table import TableEncoder
 
 pd = pytest.importorskip("pandas")
 
@@ -109,7 +111,8 @@ def test_tables_are_explained_in_their_own_columns(customers, stored, tmp_path):
     assert rich.name is not None
     why = model.explain(100, X=customers)
     assert {"amount", "plan"} <= {name for name, value in why.columns if value > 0}
-    assert model.explain(100).columns == []  # the model does not keep the cells
+    assert dict(model.explain(100).columns) == pytest.approx(dict(why.columns), rel=1e-4)  # the model keeps the cells
+    assert f"amount = {customers['amount'][100]:.4g} (+" in str(model.explain(100))
     assert {"amount", "plan"} <= {name for name, value in model.explain(customers.iloc[[100]]).columns if value > 0}
 
 
@@ -172,7 +175,7 @@ def test_texts_are_explained_by_their_terms(customers):
     one = model.explain().clusters[model.labels_[0]]
 
     assert {"car", "engine"} <= {term for term, _ in one.terms}
-    assert one.name.split(", ")[0] in {"fast", "red", "car", "big", "engine"}
+    assert set(one.name.split(", ")[0].removeprefix("note: ").split("/")) <= {"fast", "red", "car", "big", "engine"}
 
 
 def test_columns_that_were_not_fitted_can_explain(model, customers):
@@ -214,3 +217,86 @@ def test_mistakes_give_one_sentence(model, data):
         model.explain("a")
     with pytest.raises(InputError, match="n_rows"):
         model.explain(n_rows=-1)
+
+
+def test_one_cluster_is_none(rng):
+    table = pd.DataFrame(rng.normal(size=(120, 3)), columns=list("abc"))
+    model = fiedler.cluster(table, 1, random_state=0).model
+
+    explanation = model.explain()
+
+    assert str(explanation).startswith("no clusters: 120 rows in one group\n")
+    assert np.isnan(explanation.clusters[0].confidence)
+    assert "confidence" not in str(explanation)
+    assert str(model.explain(5)).startswith("row 5 is like the others: there are no clusters\n  neighbours: ")
+
+
+def test_other_levels_are_explained_in_their_own_columns(customers):
+    model = fiedler.cluster(customers, 2, random_state=0).model.at(3)
+
+    explanation = model.explain()
+
+    assert {one.column for one in explanation.clusters[0].contrasts} <= set(customers.columns)
+    means = [customers["amount"][model.labels_ == k].mean() for k in range(3)]
+    assert_allclose(explanation.profiles.means[:, explanation.profiles.columns.index("amount")], means, rtol=1e-5)
+    assert model.explain(4).cells["plan"] == customers["plan"][4]
+
+
+@pytest.fixture
+def pipeline(customers):
+    """A pipeline of an encoder and a clusterer, with the columns of its input."""
+    encoder = TableEncoder()
+    rows = encoder.fit_transform(customers)
+    pipeline = ClusterPipeline([("table", encoder), ("cluster", ManifoldClustering(2, random_state=0).fit(rows))])
+    pipeline.profiles_ = describe_columns(customers, pipeline[-1].labels_, 2)
+    return pipeline
+
+
+def test_pipelines_are_explained_in_the_columns_of_their_input(pipeline, customers, tmp_path):
+    fiedler.save(pipeline, tmp_path / "model.safetensors")
+    loaded = fiedler.load(tmp_path / "model.safetensors")
+
+    assert str(loaded.explain()) == str(pipeline.explain())
+    contrast = next(one for one in loaded.explain().clusters[0].contrasts if one.column == "amount")
+    assert contrast.value == pytest.approx(customers["amount"][loaded[-1].labels_ == 0].mean())
+    assert loaded.explain(7).cells["plan"] == customers["plan"][7]
+    for row in (customers.iloc[[7]], {name: [cells[7]] for name, cells in customers.items()}):
+        why = loaded.explain(row)
+        assert why.label == loaded.explain(7).label
+        assert dict(why.columns) == pytest.approx(dict(loaded.explain(7).columns), rel=1e-4)
+    assert "x0" in str(loaded[-1].explain())  # what the clusterer has compared
+
+
+def test_pipelines_take_the_columns_of_new_rows(pipeline, customers):
+    new = customers.iloc[:30]
+    pipeline[-1].update(pipeline[:-1].transform(new))
+    pipeline.add_rows(new)
+
+    both, labels = pd.concat([customers, new], ignore_index=True), pipeline[-1].labels_
+    contrast = next(one for one in pipeline.explain().clusters[0].contrasts if one.column == "amount")
+    assert contrast.value == pytest.approx(both["amount"][labels == 0].mean(), rel=1e-5)
+    assert pipeline.explain(125).cells["plan"] == both["plan"][125]
+
+
+def test_rows_that_replace_old_ones_are_counted_in_their_place(customers):
+    model = fiedler.cluster(customers, 2, random_state=0).model
+    new = customers.iloc[[100, 101]].assign(amount=[95.0, 97.0])
+
+    model.update(new, replaces=[4, -1])
+
+    amounts = np.append(customers["amount"].to_numpy(), 97.0)
+    amounts[4] = 95.0
+    profiles = model.explain().profiles
+    means = [amounts[model.labels_ == k].mean() for k in range(2)]
+    assert_allclose(profiles.means[:, profiles.columns.index("amount")], means, rtol=1e-5)
+    assert [model.explain(row).cells["amount"] for row in (4, 120)] == ["95", "97"]
+
+
+def test_pipelines_of_other_clusterers_and_with_a_cache_are_refused(pipeline, tmp_path):
+    other = ClusterPipeline([("cluster", fiedler.SpectralClustering(2))])
+    with pytest.raises(InputError, match="the clusters of a SpectralClustering cannot be explained"):
+        other.explain()
+    pipeline.memory = str(tmp_path)  # pickles
+    fiedler.save(pipeline, tmp_path / "model.safetensors")
+    with pytest.raises(FileFormatError, match="a pipeline has a cache"):
+        fiedler.load(tmp_path / "model.safetensors")

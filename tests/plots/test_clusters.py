@@ -84,7 +84,14 @@ def test_rows_without_memberships_are_opaque():
 
 @pytest.mark.parametrize(
     ("names", "written"),
-    [(True, ["0", "2"]), (["x", "y", "z"], ["x", "z"]), ({0: "zero"}, ["zero", "2"]), (["x"], ["x", "2"])],
+    [
+        (True, ["0", "2"]),
+        (["x", "y", "z"], ["x", "z"]),
+        ({0: "zero"}, ["zero", "2"]),
+        (["x"], ["x", "2"]),
+        (["high age", "", None], ["high age", "2"]),  # a cluster without a name
+        ({0: "high amount_of_all_purchases, low age"}, ["high\namount_of_all_purchases,\nlow age", "2"]),  # whole words
+    ],
 )
 def test_names_are_written_at_the_medians(names, written):
     layout = [[0, 0], [1, 5], [9, 1], [4, 4], [6, 6]]

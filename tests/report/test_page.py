@@ -202,7 +202,7 @@ DAMAGES = [
     (("n_rows",), 29, "rows.x has length 30, not 29"),
     (("n_clusters",), 3, "clusters has length 2, not 3"),
     (("seconds",), float("nan"), "seconds is not a number"),
-    (("column",), "pixel", "column is not 'term' or 'feature'"),
+    (("column",), "pixel", "column is not 'term', 'feature' or 'column'"),
     (("rows",), [], "rows is not an object"),
     (("rows", "labels"), MISSING, "rows.labels is missing"),
     (("rows", "labels"), [0, 1], "rows.labels has length 2, not 30"),

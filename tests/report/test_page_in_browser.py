@@ -240,6 +240,48 @@ def test_hovering_a_row_shows_its_tooltip(visit, small):
     assert page.locator("#tooltip .thumb").count() == 1
 
 
+def test_the_tooltip_shows_the_cells_of_a_row_and_the_page_how_columns_were_used(visit, tmp_path):
+    kind = np.arange(40) % 2
+    table = {
+        "monthlyUsage_of_data": [f"{value} GB" for value in 10 + 5 * kind],
+        "joined": np.array(["2024-01-05", "2023-01-05"], dtype="datetime64[D]")[kind],
+        "plan": np.array([MARKUP, "pro"])[kind].tolist(),
+        "country": ["CH"] * 40,
+    }
+    model = fitted_model(kind, 0.2 + 0.6 * np.eye(2)[kind])
+    uses = [("monthlyUsage_of_data", "number", "in GB"), ("country", "left out", "constant: all values are equal")]
+    layout = np.column_stack([kind, np.zeros(40)])
+    summary = summarize(model, np.eye(40), original=table, columns=uses, layout=layout)
+    page = visit(write_report(summary, tmp_path / "cells.html"), **DESKTOP)
+
+    page.locator(".members button").first.click()
+
+    lines = page.locator("#tooltip .cells tr")
+    shown = dict(zip(*(page.locator(f"#tooltip .cells {cell}").all_inner_texts() for cell in ("th", "td"))))
+    assert lines.count() == 3
+    assert shown == {"monthlyUsage_of_data": "10 GB", "joined": "2024-01-05", "plan": MARKUP}
+    assert page.locator("#tooltip .cells wbr").count() == 3  # where a name may be broken
+    assert page.locator("#uses-note").inner_text() == "Rows were compared by 1 of 2 columns."
+    assert page.locator("#uses-table .out").inner_text().split("\t") == [
+        "country",
+        "left out",
+        "constant: all values are equal",
+    ]
+    assert "among 40 rows with 2 columns" in page.locator("#lede").inner_text()
+    assert page.log.messages == []
+
+
+def test_clusters_without_a_name_have_a_picture(visit, small, tmp_path):
+    page = visit(small, **DESKTOP)
+    assert page.locator("#legend button .thumb").count() == 10
+
+    X = np.random.RandomState(0).normal(size=(60, 20)) + 3 * (np.arange(60) % 2)[:, None]
+    model = fitted_model(np.arange(60) % 2, 0.2 + 0.6 * np.eye(2)[np.arange(60) % 2])
+    page = visit(write_report(summarize(model, X, layout=X[:, :2]), tmp_path / "lines.html"), **DESKTOP)
+    assert page.locator(".card svg.shape polyline").count() == 2
+    assert page.locator(".card h3").all_inner_texts() == ["Cluster 0", "Cluster 1"]
+
+
 def test_the_wheel_scrolls_the_page_until_the_map_is_clicked(visit, small):
     page = visit(small, **DESKTOP)
     page.locator("#canvas").hover(position={"x": 3, "y": 3})

@@ -156,7 +156,7 @@ def test_clusters_have_the_given_names(five):
 
     assert [cluster["name"] for cluster in summarize(model, X, names=["<b>ash</b>  tree", None])["clusters"]] == [
         "<b>ash</b> tree",
-        "like 4",
+        None,
     ]
     assert [cluster["name"] for cluster in summarize(model, X, names=np.array([0, 1]))["clusters"]] == ["0", "1"]
     assert summarize(model, X, names=["a", "b", "c"])["clusters"][2]["size"] == 0  # a class without rows
@@ -164,12 +164,11 @@ def test_clusters_have_the_given_names(five):
         summarize(model, X, names=["ash"])
 
 
-def test_clusters_without_a_name_are_called_after_their_columns_or_a_typical_row(five):
+def test_clusters_without_a_name_are_called_after_their_columns_if_these_have_names(five):
     X, model = five
     named = lambda **options: [cluster["name"] for cluster in summarize(model, X, **options)["clusters"]]  # noqa: E731
 
-    assert named() == ["like 0", "like 4"]
-    assert named(ids=list("abcde")) == ["like a", "like e"]
+    assert named() == named(ids=list("abcde")) == [None, None]
     assert named(feature_names=["width", "height"]) == ["low height, low width", "high height, high width"]
     assert named(original=pd.DataFrame({"kind": list("aaabb")})) == ["kind = a", "kind = b"]
 
@@ -188,6 +187,57 @@ def test_columns_are_listed_by_cluster_also_those_that_were_not_compared(five):
     ]
     assert [line["values"] for line in lines] == [["0.3333", "4"], ["33 %", "100 %"], ["67 %", "0 %"]]
     assert lines[1]["overall"] == "60 %"
+
+
+def test_cells_and_uses_of_the_columns_of_a_table_are_included():
+    rng = np.random.RandomState(0)
+    kind = np.arange(80) % 2
+    table = pd.DataFrame(
+        {
+            "customer": [f"c{i}" for i in range(80)],
+            "weight": [f"{value:.1f} kg" for value in 5 * kind + rng.uniform(10, 12, size=80)],
+            "plan": np.where(kind, "pro", "basic"),
+            "joined": pd.to_datetime("2020-01-01") + pd.to_timedelta(400 * kind, "D"),
+        }
+    )
+    table.loc[3, "plan"] = None
+    model = ManifoldClustering(2, random_state=0).fit(table)
+
+    summary = summarize(model, table, layout=np.zeros((80, 2)))
+
+    assert (summary["n_features"], summary["column"]) == (4, "column")
+    assert summary["columns"][:3] == [
+        {"name": "customer", "use": "left out", "why": "id: another value in every row"},
+        {"name": "weight", "use": "number", "why": "in kg"},
+        {"name": "plan", "use": "category", "why": "2 different values, 1 missing"},
+    ]
+    weight, plan, joined = summary["cells"]
+    assert (weight["unit"], weight["values"][5]) == ("kg", float(table["weight"][5].split()[0]))
+    assert [plan["levels"][code] for code in plan["values"][:3]] == table["plan"][:3].tolist()
+    assert plan["values"][3] is None
+    assert joined["values"][:2] == [18262, 18662]
+    assert {line["column"]: line["overall"] for line in summary["profiles"]}["weight"].endswith(" kg")
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+def test_cells_fit_into_their_budget(monkeypatch, rng):
+    monkeypatch.setattr("fiedler.report.cards.CELL_BUDGET", 100)
+    X, y = rng.normal(size=(40, 4)) + np.array([0, 9, 0, 9]) * (np.arange(40) % 2)[:, None], np.arange(40) % 2
+    columns = lambda **options: summarize(fitted(y), X, layout=X[:, :2], **options)["cells"]  # noqa: E731
+
+    assert [one["column"] for one in columns(feature_names=list("abcd"))] == ["b", "d"]  # those that differ most
+    assert columns() is None
+
+
+def test_clusters_of_rows_without_names_are_drawn(blobs):
+    X = np.random.RandomState(0).normal(size=(60, 200)) + 3 * (np.arange(60) % 2)[:, None]
+    summary = summarize(fitted(np.arange(60) % 2), X, layout=X[:, :2])
+
+    shapes = [cluster["shape"] for cluster in summary["clusters"]]
+    assert [len(shape) for shape in shapes] == [120, 120]
+    assert np.mean(shapes[0]) < -0.5 < 0.5 < np.mean(shapes[1])
+    few = summarize(fitted(blobs[1]), blobs[0], layout=blobs[0][:, :2])
+    assert [cluster["shape"] for cluster in few["clusters"]] == [None] * 3
 
 
 def test_contested_rows_are_those_on_which_the_fewest_agree(five):

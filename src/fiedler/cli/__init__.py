@@ -1,4 +1,4 @@
-"""The command line, ``fiedler cluster | compare | predict | report | data | reproduce | doctor`` (extra ``cli``).
+"""The command line, ``fiedler cluster | compare | predict | explain | report | data | doctor | ...`` (extra ``cli``).
 
 Each command is a few lines on top of the library. Results go to standard output, as text or as JSON; notes, progress
 and errors go to standard error. Exit codes: 0, success; 1, the data or the settings cannot be used; 2, invalid command

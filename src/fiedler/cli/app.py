@@ -39,6 +39,7 @@ COMMANDS: dict[str, Command] = {
     "predict": predict.predict,
     "update": predict.update,
     "report": report.report,
+    "explain": report.explain,
     "doctor": doctor.doctor,
 }
 

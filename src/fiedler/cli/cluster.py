@@ -32,6 +32,7 @@ from ..io.read import check_source
 from ..manifold import ManifoldClustering, NClustersChoice, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
+from ..manifold.explain import ClusterPipeline
 from ..manifold.report_text import UNCERTAIN_BELOW
 from ..metrics import score_table
 from ..out_of_core import config_context, on_landmarks
@@ -39,17 +40,19 @@ from ..out_of_core.partition import add_moments, check_block, float_type, input_
 from ..out_of_core.run import check_workers, parse_memory, running_client
 from ..out_of_core.store import Workspace
 from ..report import summarize
-from ..report.cards import jsonable
+from ..report.cards import describe_rows, jsonable
 from ..table import TableEncoder
 from ..table.columns import Requests
-from ..table.profiles import profile_table
+from ..table.profiles import Profiles, profile_table
 from . import fitting, results
 from .fitting import FittedClustering, NClusters, PreparedRows
 from .options import Clusters, Memory, Reading, Scale, Scheduler, Seed, Source, Workdir
-from .output import EXPECTED, MAX_LISTED_CLUSTERS, Output, cluster_cells, make_table, n_cores, render
+from .output import EXPECTED, Output, cluster_cells, make_table, n_cores, render
+from .predict import encoder_of
 
 ANNOUNCED_SECONDS = 5.0  # expected time from which on it is said before the start
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
+MAX_LINES, MAX_SHOWN_COLUMNS, MAX_SHOWN_CLUSTERS = 10, 6, 5  # of the result, and names in a line, without --verbose
 LABELS_FOLDER = "labels"  # of the labels of blocks
 REPORT_ROWS = 10_000  # of the sample of blocks that the report shows
 SCALED_BY_ROWS = 100_000  # of blocks of a table, from which the scales of its columns are taken
@@ -115,7 +118,12 @@ def cluster(
         bool, typer.Option("--no-memory-check", help="Start even if there seems to be too little memory.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show the evidence for every number of clusters that was compared.")
+        bool,
+        typer.Option(
+            "--verbose",
+            help="Also show how each column is used, all clusters, all levels, and the evidence for every number of "
+            "clusters that was compared.",
+        ),
     ] = False,
     output: Output,
 ) -> None:
@@ -161,7 +169,9 @@ def cluster(
         settings: dict[str, Any] = {"method": method, "scale": prepared.scale, "seed": seed}
         settings |= {"supervision": " and ".join(guides) or "none"}
         settings |= {"skipped": list(data.skipped)} if data.skipped else {}
-        summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
+        profiles = _profiles(data, fitted)
+        about = {"title": Path(source).resolve().name, "settings": settings}
+        summary = _summarize(data, fitted, prepared, original=profiles, **about)
         fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
         about = {name: reading.keywords()[name] for name in ("id", "text", "size", "missing")}
         notes = _notes(data, fitted, source=results.relative_source(folder, source), append=append, **about)
@@ -171,10 +181,22 @@ def cluster(
             if append:
                 table = (data, fitted.labels, fitted.confidence, partitions)
                 results.save_csv(draft / results.TABLE_FILE, results.write_table, *table)
-            results.write_files(draft, fitted.model, notes, summary)
+            model = ClusterPipeline(fitted.model.steps)
+            if encoder_of(fitted.model) is not getattr(fitted.clusterer, "encoder_", None):  # which has the columns
+                model.profiles_ = profiles
+            results.write_files(draft, model, notes, summary)
     result = _result(data, fitted, summary, method, folder, append=append)
     result["levels"] = jsonable(fitted.clusterer.levels_) if numbers else None
-    output.result(result, *_as_text(data, result, fitted, folder, verbose=verbose))
+    uses = summary["columns"] or []
+    for column in data.plan or ():
+        if other := column.values.alternative:
+            output.note(f"dates in column {column.name!r} are read as {column.values.notation}, but could be {other}")
+    details = _left_out(uses)
+    if verbose:
+        details = [_plan_as_text(uses), *([] if fitted.evidence is None else [_in_options(fitted.evidence)])]
+    shown = _as_text(result, fitted.evidence, None if verbose else len(details))
+    tree = _table_of_levels(result["levels"], None if verbose else numbers) if numbers else []
+    output.result(result, *shown, *tree, *details, _written_to(folder, result["files"]))
 
 
 def _result(
@@ -190,6 +212,7 @@ def _result(
         "columns": None if data.encoder is None else data.encoder.uses_,
         "evidence": summary["evidence"],
         "caution": summary["caution"],
+        "n_uncertain": 0 if fitted.confidence is None else int((fitted.confidence <= UNCERTAIN_BELOW).sum()),
         "scores": fitting.label_scores(data, fitted.labels),
         "seconds": round(fitted.seconds, 3),
         "files": {name: str(folder / name) for name in (*results.FILES, *([results.TABLE_FILE] if append else []))},
@@ -217,9 +240,10 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         fitted.clusterer,
         prepared.rows,
         ids=data.row_names,
-        texts=data.X if data.kind == "texts" else None,
+        texts=_texts(data),
         images=None if data.image_shape is None else np.asarray(data.X).reshape(-1, *data.image_shape),
-        **_columns(data, fitted),
+        columns=_column_uses(data, fitted),
+        feature_names=fitted.model[0].get_feature_names_out() if data.kind == "texts" else None,
         truth=data.labels if fully_labeled else None,
         class_names=data.class_names if fully_labeled else None,
         evidence=fitted.evidence,
@@ -230,63 +254,110 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
     )
 
 
-def _columns(data: Input, fitted: FittedClustering) -> dict[str, Any]:
-    """Return the columns by which the report describes clusters, in their own units."""
-    if data.columns is None:
-        return {"feature_names": fitted.model[0].get_feature_names_out()} if data.kind == "texts" else {}
-    names = data.feature_names or []
-    requests = Requests(text=tuple(names)) if data.kind == "texts" else Requests()
-    if data.encoder is not None:
-        names = [encoding.name for encoding in data.encoder.encodings_]
-        encoder = data.encoder
-        requests = Requests((), tuple(encoder.as_category), tuple(encoder.as_number), tuple(encoder.as_text))
-    return {"original": profile_table(data.read_columns(requests), fitted.labels, fitted.n_clusters, names)}
+def _texts(data: Input) -> list[str] | None:
+    """Return the texts that the report shows: those that are compared, or the first column of texts of a table."""
+    if data.kind == "texts":
+        return data.X
+    columns = [column.values.cells for column in data.plan or () if column.kind == "text"]
+    return [text or "" for text in columns[0]] if columns else None
 
 
-def _show_evidence(evidence: NClustersChoice | None, *, verbose: bool = False) -> list[str | Table]:
-    """Return the evidence for the number of clusters, if it was chosen: a sentence, or all of it."""
-    return [] if evidence is None else [f"{evidence if verbose else evidence.sentence}\n"]
+def _profiles(data: Input, fitted: FittedClustering) -> Profiles | None:
+    """Return the columns of the input by cluster, in their own units; None for rows without names of columns."""
+    if data.columns is not None:
+        names, encoder = data.feature_names or [], encoder_of(fitted.model)
+        requests = Requests(text=tuple(names)) if data.kind == "texts" else Requests()
+        if encoder is not None:
+            names = [encoding.name for encoding in encoder.encodings_]
+            requests = Requests((), tuple(encoder.as_category), tuple(encoder.as_number), tuple(encoder.as_text))
+        about = (fitted.labels, fitted.n_clusters, names, data.weights)
+        return profile_table(data.read_columns(requests), *about)
+    if data.kind != "texts":
+        return None
+    vectorizer = fitted.model[0]
+    about_terms = (fitted.labels, fitted.n_clusters, None, vectorizer.get_feature_names_out())
+    return describe_rows(vectorizer.counts(data.X), *about_terms)
 
 
-def _as_text(
-    data: Input, result: dict[str, Any], fitted: FittedClustering, folder: Path, *, verbose: bool
-) -> list[str | Table]:
-    """Return the plan of a table, and the result, as text and tables for the terminal."""
-    parts: list[str | Table] = [] if data.encoder is None else [f"{data.encoder.plan_}\n"]
-    parts += _show_evidence(fitted.evidence, verbose=verbose)
+def _column_uses(data: Input, fitted: FittedClustering) -> list[tuple[str, str, str]] | None:
+    """Return the columns of a table, how each is used, and why."""
+    if data.table is None:
+        return None
+    encoder = encoder_of(fitted.model)
+    uses = {} if encoder is None else {name: (use, why) for name, use, why in encoder.columns_}
+    if data.kind == "texts":
+        uses |= dict.fromkeys(data.feature_names or [], ("text", "the texts that are compared"))
+    uses |= {data.id_name: ("left out", "the names of the rows")} if data.id_name else {}
+    uses |= {data.label_name: ("left out", "the known classes")} if data.label_name else {}
+    other = ("left out", "not the texts" if data.kind == "texts" else "dropped")
+    return [(name, *uses.get(name, other)) for name in data.table.columns]
+
+
+def _plan_as_text(uses: list[dict[str, str]]) -> str:
+    """Return how columns are used, a line for each."""
+    width = max((len(column["name"]) for column in uses), default=0)
+    return "\n".join(f"{column['name']:<{width}}  {column['use']:<8}  {column['why']}".rstrip() for column in uses)
+
+
+def _left_out(uses: list[dict[str, str]]) -> list[str]:
+    """Return a line with the columns that are left out."""
+    names = [column["name"] for column in uses if column["use"] == "left out"]
+    return [f"columns left out: {first_few(names, MAX_SHOWN_COLUMNS)} ({len(names)} of {len(uses)})"] if names else []
+
+
+def _as_text(result: dict[str, Any], evidence: NClustersChoice | None, n_details: int | None) -> list[str | Table]:
+    """Return the result for the terminal, in the lines that ``n_details`` others leave of `MAX_LINES`; all for None."""
     clusters = [row for row in result["clusters"] if row["size"]]
-    count = "1 cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
-    title = f"{result['rows']} rows in {count}, by {result['method']}, in {fitted.seconds:.1f} s"
-    parts += _table_of_clusters(title, clusters, results.LABELS_FILE)
-    if fitted.confidence is not None and (n_uncertain := int((fitted.confidence <= UNCERTAIN_BELOW).sum())):
-        parts.append(f"uncertain rows (confidence {UNCERTAIN_BELOW} or less): {n_uncertain}")
-    if result["caution"]:
-        parts.append(result["caution"])
-    if result["levels"]:
-        parts += _table_of_levels(result["levels"])
-    if result["scores"]:
-        parts.append(fitting.format_agreement(result["scores"]))
-    return [*parts, f"written to {folder}: {', '.join(result['files'])}"]
-
-
-def _table_of_clusters(title: str, clusters: list[dict[str, Any]], labels: str) -> list[str | Table]:
-    """Return the first clusters as a table, and how many more are in the ``labels``."""
+    method = "" if result["method"] == "auto" else f" by {result['method']}"
+    how = f"{method}, in {result['seconds']:.1f} s"
+    count = "one cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
+    head = f"{result['rows']} rows in {count}{how}"
+    if evidence is not None:
+        head = f"{result['rows']} rows{how}: {_in_options(evidence.sentence)}"
+    n_outliers = result["rows"] - sum(row["size"] for row in clusters)
+    notes = [f"rows in no cluster (label -1): {n_outliers}"] if n_outliers else []
+    notes += [*_cautions(result), *([fitting.format_agreement(scores)] if (scores := result.get("scores")) else [])]
+    if len(clusters) == 1:
+        return [head, *notes]
+    n_free = len(clusters) if n_details is None else MAX_LINES - 3 - len(notes) - n_details  # head, titles, files
+    largest = sorted(clusters, key=lambda row: -row["size"])
+    cut = largest[n_free - 1 :] if len(clusters) > n_free else []
+    shown = [row for row in clusters if row not in cut]
     columns = ["cluster", "rows", "share", *["confidence"] * any(row["confidence"] is not None for row in clusters)]
-    shown = clusters[:MAX_LISTED_CLUSTERS]
-    table = make_table(title, *columns, rows=[cluster_cells(row) for row in shown])
-    return [table, *[f"... and {len(clusters) - len(shown)} more, in {labels}"] * (len(shown) < len(clusters))]
+    table = make_table("", *columns, rows=[cluster_cells(row) for row in shown])
+    sizes = first_few([f"{row['label']} ({row['size']} rows)" for row in cut], MAX_SHOWN_CLUSTERS)
+    return [head, table, *([f"and {len(cut)} smaller clusters: {sizes}"] if cut else []), *notes]
 
 
-def _table_of_levels(levels: dict[str, list[Any]]) -> list[str | Table]:
-    """Return the first levels as a table, and how many more there are."""
+def _in_options(evidence: object) -> str:
+    """Return the text of evidence in terms of the command line."""
+    return str(evidence).replace("n_clusters", "-k")
+
+
+def _cautions(result: dict[str, Any]) -> list[str]:
+    """Return a line with what makes the result doubtful, if anything does."""
+    n_uncertain = result.get("n_uncertain", 0)
+    cautions = ["methods and views of the rows do not agree on these clusters"] if result.get("caution") else []
+    uncertain = f"uncertain rows (confidence {UNCERTAIN_BELOW} or less): {n_uncertain}"
+    cautions += [uncertain] if n_uncertain else []
+    return [f"caution: {'; '.join(cautions)}"] if cautions else []
+
+
+def _written_to(folder: Path, files: dict[str, str]) -> str:
+    """Return where the files are, the report, which people open, before the others."""
+    return f"written to {folder}: {', '.join(sorted(files, key=lambda name: name != results.PAGE_FILE))}"
+
+
+def _table_of_levels(levels: dict[str, list[Any]], asked: Sequence[int] | None) -> list[str | Table]:
+    """Return the levels that were asked for as a table, or all."""
     rows = [
         [str(k), "-" if stability is None else f"{stability:.2f}", f"{p:.2g}", f"{split} into {into[0]} and {into[1]}"]
         for k, stability, p, split, into in zip(
             *(levels[name] for name in ("n_clusters", "stability", "p_value", "split", "into"))
         )
+        if asked is None or k in asked
     ]
-    table = make_table("levels", "K", "stability", "p-value", "split", rows=rows[:MAX_LISTED_CLUSTERS])
-    return [table, *[f"... and {len(rows) - MAX_LISTED_CLUSTERS} more levels"] * (len(rows) > MAX_LISTED_CLUSTERS)]
+    return [make_table("levels", "K", "stability", "p-value", "split", rows=rows)] if rows else []
 
 
 # ------------------------------------------------------------------- in blocks; the report is on a sample of the rows
@@ -458,7 +529,7 @@ def cluster_blocks(
         for label, (size, confidence) in enumerate(zip(sizes, confidences))
     ]
     files = (LABELS_FOLDER, results.MODEL_FILE, results.SUMMARY_FILE, results.PAGE_FILE)
-    result = {
+    result: dict[str, Any] = {
         "rows": n_rows,
         "method": "auto",
         "n_clusters": len(clusters),
@@ -466,9 +537,9 @@ def cluster_blocks(
         "seconds": round(seconds, 3),
         "files": {name: str(folder / name) for name in files},
     }
-    title = f"{n_rows} rows in {'1 cluster' if k == 1 else f'{k} clusters'}, in {seconds:.1f} s"
-    text = [*_show_evidence(clusterer.evidence_, verbose=verbose), *_table_of_clusters(title, clusters, LABELS_FOLDER)]
-    output.result(result, *text, f"the report shows {sample}", f"written to {folder}: {', '.join(files)}")
+    details = [_in_options(clusterer.evidence_)] if verbose and clusterer.evidence_ is not None else []
+    shown = _as_text(result, clusterer.evidence_, None if verbose else 1)
+    output.result(result, *shown, *details, f"the report shows {sample}", _written_to(folder, result["files"]))
 
 
 # ------------------------------------------------------------------------------------------------------------ compare
@@ -529,7 +600,7 @@ def compare(
     cells = [[_format(row.get(column)) for column in shown] for row in rows]
     output.result(
         {"rows": data.n_rows, "skipped": list(data.skipped), "methods": rows, "evidence": jsonable(evidence)},
-        *_show_evidence(evidence),
+        *([] if evidence is None else [f"{evidence.sentence}\n"]),
         make_table(
             f"{data.n_rows} rows",
             *((COLUMN_TITLES | fitting.SCORE_TITLES).get(name, name) for name in shown),

@@ -154,7 +154,6 @@ def _is_usable(advice: str, options: frozenset[str]) -> bool:
 
 
 DEFAULT_WIDTH = 200  # characters per line where no terminal sets a width
-MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from ..io.formats import is_table_file
 from ..io.record import CsvStyle, encode_labels, number_rows
 from ..manifold import UpdateResult
 from ..manifold.candidates import ROWS
+from ..manifold.explain import ClusterPipeline
 from ..manifold.update import equal_rows
 from ..manifold.views import INDICATORS
 from ..metrics import score_table
@@ -237,6 +238,9 @@ def update(
         text = f"nothing was changed: all {data.n_rows} rows of {results.source_title(source)} are in {folder} already"
         output.result(_as_json(folder, None, stored.ids, [], {}, data.n_rows), text)
         return
+    if isinstance(fitted, ClusterPipeline) and data.columns is not None:
+        places = np.where(replaces >= 0, replaces, len(stored.ids) - 1 + np.cumsum(replaces < 0))
+        fitted.add_rows(take_rows(data.columns, used), places)
     added = old.names_of([data.row_names[row] for row in used[replaces < 0]])
     known = set(stored.ids)
     if repeated := [name for name in added if name in known]:
@@ -492,6 +496,7 @@ def _summarize(
         class_names=None if classes is None else classes[1],
         title=before["title"],
         settings=settings | ({"columns": lost} if lost else {}),
+        columns=[tuple(column.values()) for column in before.get("columns") or []] or None,
         command=results.command_line(),
         **described,
     )
@@ -501,6 +506,9 @@ def _descriptions(fitted: Any, clusterer: Any, notes: dict[str, Any]) -> tuple[d
     """Return by what clusters are described (columns in their units, terms, images), and what is lost of it."""
     steps = dict(fitted.steps[:-1]) if isinstance(fitted, Pipeline) else {}
     rows, kind = clusterer._rows_of_fit(), notes["kind"]
+    profiles = fitted.known_profiles() if isinstance(fitted, ClusterPipeline) else None
+    if profiles is not None and profiles.columns and notes["feature_names"]:
+        return {"original": profiles}, None
     if clusterer.view_ not in (ROWS, INDICATORS):
         return {}, LOST_COLUMNS.format(f"coordinates in the view {clusterer.view_!r}")
     if kind == "images":

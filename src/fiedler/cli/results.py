@@ -330,6 +330,7 @@ def write_labels(
     """Write one CSV row per sample: id, cluster and its name (if any), confidence, memberships, other levels."""
     write_row = _row_writer(file, style)
     shares = np.empty((len(labels), 0)) if memberships is None else memberships
+    cluster_names = cluster_names if any(cluster_names or ()) else None
     soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
     columns = _level_columns(levels)
     names = ["cluster", *(["cluster_name"] if cluster_names else []), *soft, *columns]

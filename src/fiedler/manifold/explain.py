@@ -7,12 +7,13 @@ by the columns that speak for its cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import MatrixLike
@@ -21,8 +22,9 @@ from ..core.arrays import Array, sq_row_norms, take_rows, to_numpy
 from ..core.sparse import Sparse, row_entries
 from ..errors import InputError, shown
 from ..graph.affinity import AffinityGraph
+from ..persistence import checked_steps
 from ..table.columns import Requests, is_table, n_rows_of, recognise_columns, table_cells
-from ..table.profiles import Contrast, Profiles, Terms, profile_rows, profile_table
+from ..table.profiles import Contrast, Profiles, Terms, profile_rows, profile_table, terms_in_texts
 from ..table.values import read_values
 from .state import FittedState
 
@@ -59,7 +61,7 @@ class ClusterExplanation:
     name : str or None
         Its leading terms, or the columns in which it differs most; None if there is no such column.
     confidence : float
-        The mean of the largest memberships of its rows, NaN if there are none.
+        The mean of the largest memberships of its rows, NaN if there are no rows or no other clusters.
     contrasts : list of Contrast
         The columns in which it differs most from all rows, one for each column.
     terms : list of (str, float)
@@ -89,17 +91,29 @@ class ClusterExplanation:
     borderline: list[Borderline]
 
     def __str__(self) -> str:
+        return self.describe()
+
+    def describe(self, row_names: Sequence[str] | None = None) -> str:
+        """Return the text that ``print`` shows, with these names of the rows instead of their numbers."""
         name = "" if self.name is None else f" ({self.name})"
         lines = [f"cluster {self.label}{name}: {self.size:,} rows, confidence {self.confidence:.2f}"]
+        if np.isnan(self.confidence):
+            is_single = self.size > 0
+            lines = [f"no clusters: {self.size:,} rows in one group" if is_single else f"cluster {self.label}: no rows"]
+        lines += [f"  {contrast}" for contrast in self.contrasts]
         if self.terms:
             lines.append(f"  terms: {', '.join(term for term, _ in self.terms)}")
-        lines += [f"  {contrast}" for contrast in self.contrasts]
         if self.typical:
-            lines.append(f"  typical rows: {', '.join(map(str, self.typical))}")
+            lines.append(f"  typical rows: {', '.join(_name_of(row, row_names) for row in self.typical)}")
         if self.borderline:
-            listed = ", ".join(f"{one.row} ({one.confidence:.2f}, or cluster {one.other})" for one in self.borderline)
-            lines.append(f"  borderline rows: {listed}")
+            listed = [(_name_of(one.row, row_names), one) for one in self.borderline]
+            details = [f"{name} ({one.confidence:.2f}, or cluster {one.other})" for name, one in listed]
+            lines.append(f"  borderline rows: {', '.join(details)}")
         return "\n".join(lines)
+
+
+def _name_of(row: int, row_names: Sequence[str] | None) -> str:
+    return str(row) if row_names is None else row_names[row]
 
 
 @dataclass(frozen=True)
@@ -125,7 +139,11 @@ class Explanation:
     profiles: Profiles
 
     def __str__(self) -> str:
-        text = "\n\n".join(map(str, self.clusters))
+        return self.describe()
+
+    def describe(self, row_names: Sequence[str] | None = None) -> str:
+        """Return the text that ``print`` shows, with these names of the rows instead of their numbers."""
+        text = "\n\n".join(one.describe(row_names) for one in self.clusters)
         unit = "\n\nsd: difference from the mean of all rows, in standard deviations of the column."
         return text + (unit if any(one.contrasts for one in self.clusters) else "")
 
@@ -150,6 +168,8 @@ class RowExplanation:
     columns : list of (str, float)
         By how much each column speaks for its cluster and against the rival: the difference of the squared distances
         to their means, in variances of the column. Empty if the columns are not known.
+    cells : dict of str to str
+        The values of the row in its columns, in words.
 
     Examples
     --------
@@ -168,20 +188,34 @@ class RowExplanation:
     neighbors: list[Neighbor]
     walk_mass: np.ndarray
     columns: list[tuple[str, float]]
+    cells: dict[str, str]
 
     def __str__(self) -> str:
-        row = "the row" if self.row is None else f"row {self.row}"
+        return self.describe()
+
+    def describe(self, row_names: Sequence[str] | None = None) -> str:
+        """Return the text that ``print`` shows, with these names of the rows instead of their numbers."""
+        row = "the row" if self.row is None else f"row {_name_of(self.row, row_names)}"
         own = self.label if self.label >= 0 else int(self.memberships.argmax())
         place = f"is in cluster {own}" if self.label >= 0 else f"is an outlier; nearest is cluster {own}"
         lines = [f"{row} {place}, membership {self.memberships[own]:.2f}"]
         if self.rival is not None:
             lines[0] += f"; next is cluster {self.rival}, {self.memberships[self.rival]:.2f}"
+        is_single = len(self.memberships) == 1
+        if is_single:
+            lines = [f"{row} is {'in no group' if self.label < 0 else 'like the others'}: there are no clusters"]
         if self.neighbors:
-            listed = ", ".join(f"{one.row} (cluster {one.label})" for one in self.neighbors[:MAX_NEIGHBORS])
-            lines.append(f"  neighbours: {listed}")
+            shown = [(_name_of(one.row, row_names), one) for one in self.neighbors[:MAX_NEIGHBORS]]
+            listed = [name if is_single else f"{name} (cluster {one.label})" for name, one in shown]
+            lines.append(f"  neighbours: {', '.join(listed)}")
+        if self.neighbors and not is_single:
             lines.append(f"  walk: {self.walk_mass[own]:.0%} of it is in cluster {own} after one step")
-        for verb, sign in (("for", 1), ("against", -1)):
-            columns = [f"{name} ({value:+.1f})" for name, value in self.columns if value * sign >= MIN_EVIDENCE]
+        for verb, sign in () if is_single else (("for", 1), ("against", -1)):
+            columns = [
+                f"{name}{f' = {self.cells[name]}' if name in self.cells else ''} ({value:+.1f})"
+                for name, value in self.columns
+                if value * sign >= MIN_EVIDENCE
+            ]
             if columns:
                 lines.append(f"  columns {verb} it: {', '.join(columns[:MAX_COLUMNS])}")
         return "\n".join(lines)
@@ -201,8 +235,8 @@ def explain_clusters(
 ) -> Explanation:
     """Describe every cluster."""
     numbers = np.arange(len(labels)) if numbers is None else numbers
-    clusters, names = [], profiles.names()
-    for label in range(memberships.shape[1]):
+    clusters, names, n_clusters = [], profiles.names(), memberships.shape[1]
+    for label in range(n_clusters):
         members = np.flatnonzero(labels == label)
         Q = memberships[members]
         borderline = borderline_rows(members, Q, label, n_rows)
@@ -211,7 +245,7 @@ def explain_clusters(
                 label,
                 len(members),
                 names[label] if len(members) else None,
-                float(Q.max(axis=1).mean()) if len(members) else float("nan"),
+                float(Q.max(axis=1).mean()) if len(members) and n_clusters > 1 else float("nan"),
                 profiles.contrasts(label) if len(members) else [],
                 profiles.leading_terms(label),
                 numbers[typical_rows(rows, members, Q)[:n_rows]].tolist(),
@@ -281,6 +315,7 @@ def explain_row(
         [Neighbor(int(nodes[i]), float(shares[i]), int(labels[nodes[i]])) for i in nearest],
         shares @ all_memberships[nodes],
         [pair for pair in evidence if abs(pair[1]) > 0],
+        {} if columns is None else columns[0].cells_of(columns[1]),
     )
 
 
@@ -310,9 +345,13 @@ def entries_of(profiles: Profiles, X: Any) -> Any:
     if not is_table(X):
         return X if sp.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
     cells = table_cells(X)
-    values = {name: _read(cells[name], kind) for name, kind in zip(profiles.columns, profiles.kinds) if name in cells}
+    kinds = dict(zip(profiles.columns, profiles.kinds))
+    values = {name: _read(cells[name], kind) for name, kind in kinds.items() if name in cells}
     entries = np.full((n_rows_of(cells), len(profiles.columns)), np.nan)
     exact = set(zip(profiles.columns, profiles.levels))  # other words may differ from these in capitals
+    for name in (name for name, kind in kinds.items() if kind == "text" and name in values):
+        places = [i for i, column in enumerate(profiles.columns) if column == name]
+        entries[:, places] = terms_in_texts(values.pop(name).tolist(), [str(profiles.levels[i]) for i in places])
     for i, (name, level) in enumerate(zip(profiles.columns, profiles.levels)):
         if name in values and level is None:
             entries[:, i] = values[name]
@@ -325,10 +364,27 @@ def entries_of(profiles: Profiles, X: Any) -> Any:
 
 def _read(cells: Any, kind: str) -> np.ndarray:
     """Read the cells of a column of a kind; NaN for those that are none of it."""
-    if kind == "category":
+    if kind in ("category", "text"):
         return read_values(cells, as_words=True).cells
     values = read_values(cells, expected="dates" if kind == "date" else "numbers")
     return values.cells if values.type != "words" else np.full(len(values.cells), np.nan)
+
+
+def grow_profiles(
+    profiles: Profiles, X: Any, labels: np.ndarray, n_clusters: int, places: np.ndarray | None = None
+) -> Profiles:
+    """Return the profiles of all rows, of which those of a table are new: the last ones, or those at ``places``.
+
+    If the profiles keep their rows, old ones may have moved or be replaced; otherwise they stay where they were.
+    """
+    new = entries_of(profiles, X)
+    places = np.arange(len(labels) - new.shape[0], len(labels)) if places is None else places
+    grown = profiles.with_rows(new, labels[places], n_clusters)
+    if profiles.entries is None:
+        return grown
+    entries = np.full((len(labels), len(profiles.columns)), np.nan, dtype=np.float32)
+    entries[: len(profiles.entries)], entries[places] = profiles.entries[: len(labels)], new
+    return profiles._replace(entries=entries).regrouped(labels, n_clusters)._replace(terms=grown.terms)
 
 
 def _check_n_rows(given: int, expected: int) -> None:
@@ -338,6 +394,17 @@ def _check_n_rows(given: int, expected: int) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- the method
+
+
+def _as_given(row: Any) -> Any:
+    return row
+
+
+class _Source(NamedTuple):
+    """The columns of the input of a pipeline by cluster, and what turns new rows of it into those of the clusterer."""
+
+    profiles: Profiles | None = None
+    prepare: Callable[[Any], Any] = _as_given
 
 
 class ExplainMixin:
@@ -361,8 +428,8 @@ class ExplainMixin:
             The row to explain: one of the fit by its number, or a new one. None explains the clusters.
         X : data frame, dict of columns or array with the rows of the fit, optional
             The columns to explain with, by default those of the fit; they may be others. A model that was fitted to a
-            table, or that chose another view of the rows, does not keep their cells: pass them for the columns of a
-            single row.
+            very large table, or that chose another view of an array, does not keep the cells: pass them for the
+            columns of a single row.
         n_rows : int, default=3
             The number of typical and of borderline rows of each cluster.
 
@@ -379,21 +446,31 @@ class ExplainMixin:
         >>> model = ManifoldClustering(3, random_state=0).fit(X / X.std())
         >>> explanation = model.explain(X=X)
         >>> sorted(one.contrasts[0].column for one in explanation.clusters)
-        ['alcohol', 'od280/od315_of_diluted_wines', 'proline']
+        ['color_intensity', 'od280/od315_of_diluted_wines', 'proline']
         >>> why = model.explain(5, X=X)
         >>> why.neighbors[0].label == why.label
         True
         """
+        return self._explain(row, X, n_rows)
+
+    def _explain(
+        self,
+        row: Any,
+        X: Any,
+        n_rows: int,
+        source: _Source = _Source(),  # noqa: B008  (immutable)
+    ) -> Explanation | RowExplanation:
+        """Explain the clusters or a row, of a pipeline in the columns of its input."""
         check_is_fitted(self)
         n_rows = check_int(n_rows, "n_rows", minimum=0)
         F, labels, numbers = self._kept_rows()
-        profiles = self._profiles_of(X, labels, F.shape[1])
+        profiles = self._profiles_of(X, labels, F.shape[1], source.profiles)
         if row is None:
             return explain_clusters(profiles, self._rows_of_fit(), labels, F, n_rows=n_rows, numbers=numbers)
         if isinstance(row, bool | str | bytes):
             raise _not_a_row(row)
         if not isinstance(row, int | np.integer):
-            return self._explain_new_row(row, X, profiles, F, labels)
+            return self._explain_new_row(row, X, profiles, F, labels, source)
         if self._state.landmarks is not None or not 0 <= row < len(labels):
             problem = f"there is no row {row} among those that the model keeps"
             hint = "pass a row of a fit in memory by its number, or the row itself"
@@ -410,12 +487,16 @@ class ExplainMixin:
         F = self._state.landmarks.memberships
         return F, F.argmax(axis=1), self._state.landmarks.numbers
 
-    def _profiles_of(self, X: Any, labels: np.ndarray, n_clusters: int) -> Profiles:
-        """Return the columns by cluster: those of X, those of the fit, or none."""
+    def _profiles_of(self, X: Any, labels: np.ndarray, n_clusters: int, stored: Profiles | None) -> Profiles:
+        """Return the columns by cluster: those of X, the stored ones, those of the fit, or none."""
         if X is not None:
             return describe_columns(X, labels, n_clusters)
-        if self._state.profiles is not None:
-            return self._state.profiles
+        fitted = self._state.fitted  # of a model at another level
+        stored = stored or self._state.profiles or (None if fitted is None else fitted.profiles)
+        if stored is not None and stored.counts.shape[0] == n_clusters + 1 and fitted is None:
+            return stored
+        if stored is not None and stored.entries is not None:
+            return stored.regrouped(labels, n_clusters)
         rows = self._rows_of_fit()
         if rows is None or self._state.view is not None:
             return profile_table([], labels, n_clusters)
@@ -432,7 +513,10 @@ class ExplainMixin:
                 else check_data(X)[[row]]
             )
             return _first_row(entries_of(profiles, one))
-        if self._state.profiles is not None or self._state.rows is None or self._state.view is not None:
+        if profiles.entries is not None:
+            return profiles.entries[row].astype(np.float64) if row < len(profiles.entries) else None
+        is_of_rows = self._state.rows is not None and self._state.view is None
+        if not is_of_rows or len(profiles.columns) != self._state.rows.shape[1] or self._state.profiles is not None:
             return None
         return _first_row(self._state.rows[[row if self._state.copies is None else int(self._state.copies.nodes[row])]])
 
@@ -448,28 +532,100 @@ class ExplainMixin:
         return rows if self._state.copies is None else rows[self._state.copies.nodes]
 
     def _explain_new_row(
-        self, row: Any, X: Any, profiles: Profiles, F: np.ndarray, labels: np.ndarray
+        self,
+        given: Any,
+        X: Any,
+        profiles: Profiles,
+        F: np.ndarray,
+        labels: np.ndarray,
+        source: _Source,
     ) -> RowExplanation:
-        """Explain a new row from an array or data frame."""
+        """Explain a new row from an array or data frame, of a pipeline also from a list with a text."""
+        is_list = source.prepare is not _as_given and isinstance(given, list)
+        is_text = is_list and all(isinstance(text, str) for text in given)
         try:
-            if not is_table(row) and not sp.issparse(row):
-                row = np.atleast_2d(to_numpy(row))
-            elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None:
-                row = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in row.values()])
+            if not is_text and not is_table(given) and not sp.issparse(given):
+                given = np.atleast_2d(to_numpy(given))
+            elif isinstance(given, Mapping) and source.prepare is _as_given and getattr(self, "encoder_", None) is None:
+                given = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in given.values()])
+            elif sp.issparse(given) and getattr(self, "encoder_", None) is not None:
+                given = given.toarray()
         except (ValueError, TypeError, OverflowError):
-            raise _not_a_row(row) from None
+            raise _not_a_row(given) from None
+        row = source.prepare(given)
         first = np.arange(len(labels)) if self._state.copies is None else self._state.copies.first  # neighbours differ
         W, points = self._links_to(row, take_rows(self.memberships_, first) if self._state.landmarks is None else F)
         if points.shape[0] != 1:
             problem = f"explain takes one row at a time; got {points.shape[0]}"
             raise InputError(problem, "pass the rows one by one", code="several_rows", parameter="row")
         memberships = to_numpy(self.predict_proba(row))[0]
-        is_of_rows = X is None and self._state.profiles is None  # profiles of the rows that the model keeps
-        entries = _first_row(points if is_of_rows else entries_of(profiles, row))
+        is_of_rows = X is None and source.profiles is None and profiles.entries is None and self._state.profiles is None
+        texts = [name for name, kind in zip(profiles.columns, profiles.kinds) if kind == "text"][:1]
+        given = dict.fromkeys(texts, given) if is_text else given
+        entries = _first_row(points if is_of_rows else entries_of(profiles, given))
         columns = (profiles, entries) if len(entries) == len(profiles.columns) else None
         nodes, weights = row_entries(W, 0)
         neighbors = (first[nodes], weights)
         return explain_row(None, int(memberships.argmax()), memberships, neighbors, F, labels, columns)
+
+
+class ClusterPipeline(Pipeline):
+    """A pipeline that ends in a clusterer, and explains its clusters in the columns of the input.
+
+    ``fiedler cluster`` writes one, so that ``fiedler.load("out/customers/model.safetensors").explain()`` speaks of the
+    columns of the table, in their units, and not of the numbers that the clusterer has compared.
+
+    Parameters
+    ----------
+    steps, transform_input, memory, verbose
+        As in :class:`sklearn.pipeline.Pipeline`.
+
+    Attributes
+    ----------
+    profiles_ : Profiles or None
+        The columns of the input by cluster; without them, those of the rows that the clusterer was fitted to are used.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from fiedler import ManifoldClustering
+    >>> from fiedler.manifold.explain import ClusterPipeline, describe_columns
+    >>> table = {"width": [10.0, 11.0, 12.0, 90.0, 91.0, 92.0], "height": [1.0, 3.0, 2.0, 2.0, 1.0, 3.0]}
+    >>> steps = [("scale", StandardScaler()), ("cluster", ManifoldClustering(2, random_state=0))]
+    >>> model = ClusterPipeline(steps).fit(np.column_stack(list(table.values())))
+    >>> model.profiles_ = describe_columns(table, model[-1].labels_, 2)
+    >>> print(model.explain().clusters[model[-1].labels_[0]].contrasts[0])
+    width: 11 (51 overall, -1.0 sd)
+    """
+
+    profiles_: Profiles | None = None
+
+    def explain(
+        self, row: int | MatrixLike | None = None, *, X: Any = None, n_rows: int = 3
+    ) -> Explanation | RowExplanation:
+        """Say what sets each cluster apart, or why a row is in its cluster; see `ManifoldClustering.explain`."""
+        clusterer = self[-1]
+        if not isinstance(clusterer, ExplainMixin):
+            problem = f"the clusters of a {type(clusterer).__name__} cannot be explained"
+            raise InputError(problem, "use ManifoldClustering, which is --method auto", code="cannot_explain")
+        prepare = self[:-1].transform if len(self.steps) > 1 else _as_given
+        return clusterer._explain(row, X, n_rows, _Source(self.profiles_, prepare))
+
+    def add_rows(self, X: Any, places: np.ndarray | None = None) -> None:
+        """Add the columns of new rows to those of the input, after an update of the clusterer; see `grow_profiles`."""
+        if self.profiles_ is not None and is_table(X):
+            about = (to_numpy(self[-1].labels_), int(self[-1].n_clusters_), places)
+            self.profiles_ = grow_profiles(self.profiles_, X, *about)
+
+    def known_profiles(self) -> Profiles | None:
+        """Return the columns of the input by cluster, as the pipeline or its clusterer has them."""
+        return self[-1]._state.profiles if self.profiles_ is None else self.profiles_
+
+    def __check_restored__(self) -> None:
+        """Check the steps of a file; a cache would be a folder of pickles."""
+        if self.memory is not None:
+            raise ValueError("a pipeline has a cache")
+        checked_steps(self.steps)
 
 
 def _not_a_row(row: object) -> InputError:

@@ -54,7 +54,7 @@ from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph
 from ..graph.weights import CopiedRows, GrownGraph, NeighborLists, grow_graph, relative_weights
 from ..metrics.scores import match_clusters, weighted_ari
 from .candidates import ROWS, Candidate, mean_normalized_cut
-from .explain import entries_of
+from .explain import grow_profiles
 from .memberships import WALK, PartialSupervision, walk
 from .state import FittedState
 from .views import COMMUNITIES
@@ -596,14 +596,16 @@ class UpdateMixin:
         raise InputError(problem, "fit it to all rows, or use predict for the new ones", code="cannot_update")
 
     def _grow_profiles(self, X_new: Any, places: np.ndarray, *, are_lost: bool) -> None:
-        """Add the columns of new rows to those that the model keeps; old rows that moved stay where they were.
+        """Add the columns of new rows to those that the model keeps.
 
-        After a reorganisation they would be wrong, and so they would where rows were replaced, and are left out.
+        After a reorganisation, or where rows were replaced, those that do not keep their rows would be wrong, and are
+        left out.
         """
-        if self._state.profiles is not None:
-            labels = to_numpy(self.labels_)[places]
-            entries = None if are_lost else entries_of(self._state.profiles, X_new)
-            grown = None if entries is None else self._state.profiles.with_rows(entries, labels, self.n_clusters_)
+        profiles = self._state.profiles
+        if profiles is not None:
+            about = (to_numpy(self.labels_), self.n_clusters_, places)
+            is_lost = are_lost and profiles.entries is None
+            grown = None if is_lost else grow_profiles(profiles, X_new, *about)
             self._keep(profiles=grown)
 
     def _store_update(self, clustering: GrownClustering, rows: JoinedRows) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 MAX_SIDE = 0.92  # side of the square of a membership of 1, in cells
 MAX_DRAWN_ROWS = 60  # rows drawn by default
 MAX_NAMED_CLUSTERS = 30  # more clusters leave no room for their numbers
+NAME_WIDTH = 18  # characters of a line of a name
 MAX_COLUMNS_WITH_SHARES, MAX_COLUMNS_WITH_COUNTS = 12, 25  # more columns leave no room for text in the cells
 
 
@@ -195,11 +197,12 @@ class ClustersDisplay(Display):
 
 
 def _cluster_name(names: Any, label: object) -> str:
-    """Look up the name of a cluster; the label itself if it has none."""
-    if isinstance(names, Mapping):
-        return str(names.get(label, label))
-    has_name = not isinstance(names, bool) and isinstance(label, int) and label < len(names)
-    return str(names[label] if has_name else label)
+    """Look up the name of a cluster, in lines of whole words; the label itself if it has none."""
+    has_place = not isinstance(names, bool | Mapping) and isinstance(label, int) and label < len(names)
+    name = names.get(label) if isinstance(names, Mapping) else names[label] if has_place else None
+    text = str(label if name is None else name)
+    parts = [text] if len(text) <= NAME_WIDTH else text.replace(", ", ",\n").split("\n")
+    return "\n".join(fill(part, NAME_WIDTH, break_long_words=False, break_on_hyphens=False) for part in parts)
 
 
 @dataclass(eq=False, repr=False)

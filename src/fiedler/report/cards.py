@@ -33,6 +33,9 @@ THUMBNAIL_BUDGET = 4_000_000  # bytes of all pixels
 MAX_THUMBNAILS = 5000
 MAX_THUMBNAIL_SIDE = 40  # pixels
 MAX_PROFILES = 200  # entries of the table of columns by cluster: those that differ most
+CELL_BUDGET = 600_000  # cells of all rows that the map shows
+MAX_CELL_COLUMNS = 12  # of a row: those that differ most
+MIN_SHAPE, MAX_SHAPE = 8, 120  # columns without names that are drawn as a line
 
 
 class CardRows(NamedTuple):
@@ -69,8 +72,17 @@ def clean_text(text: object, *, keep_lines: bool = False) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """Cut a text to at most ``length`` characters."""
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+    """Cut a text to at most ``length`` characters, behind a word if there is one in the second half.
+
+    Examples
+    --------
+    >>> shorten("high monthly amount", 15), shorten("2fd4e1c67a2d28fc", 8)
+    ('high monthly…', '2fd4e1c…')
+    """
+    if len(text) <= length:
+        return text
+    start = text[:length].rfind(" ")
+    return text[: start if start >= length // 2 else length - 1].rstrip(" ,;") + "…"
 
 
 def count_noun(number: int, noun: str) -> str:
@@ -195,8 +207,8 @@ def describe_cards(clusters: list[Summary], profiles: Profiles | None, names: Se
         cluster["contrasts"] = [
             {
                 "column": clean_text(one.title),
-                "value": format_value(one.value, one.kind),
-                "overall": format_value(one.overall, one.kind),
+                "value": format_value(one.value, one.kind, one.unit),
+                "overall": format_value(one.overall, one.kind, one.unit),
                 "difference": round_float(one.difference),
                 "lift": None if one.lift is None else round_float(one.lift),
             }
@@ -205,18 +217,61 @@ def describe_cards(clusters: list[Summary], profiles: Profiles | None, names: Se
 
 
 def name_clusters(
-    given: Sequence[object] | None, profiles: Profiles | None, clusters: list[Summary], ids: Sequence[object] | None
+    given: Sequence[object] | None, profiles: Profiles | None, clusters: list[Summary]
 ) -> list[str | None]:
-    """Return the name of every cluster: the given one, that of its columns or terms, or that of a typical row."""
+    """Return the name of every cluster: the given one, or that of its columns or terms; None if it has neither."""
     described = [None] * len(clusters) if profiles is None else profiles.names()
     names = []
     for label, cluster in enumerate(clusters):
         name = None if given is None else given[label]
-        if name is None and cluster["size"]:
-            typical = cluster["typical"][0]
-            name = described[label] or f"like {typical if ids is None else ids[typical]}"
+        name = described[label] if name is None and cluster["size"] else name
         names.append(None if name is None else str(name))
     return names
+
+
+def draw_shapes(clusters: list[Summary], profiles: Profiles | None) -> None:
+    """Add to every cluster the line of its means, in standard deviations from those of all rows; of many, mean ones."""
+    n_columns = 0 if profiles is None else len(profiles.columns)
+    for cluster in clusters:
+        shape = None
+        if profiles is not None and n_columns >= MIN_SHAPE and cluster["size"]:
+            parts = np.array_split(profiles.differences[cluster["label"]], min(n_columns, MAX_SHAPE))
+            shape = [round_float(part.mean(), 2) for part in parts]
+        cluster["shape"] = shape
+
+
+def row_cells(profiles: Profiles | None, n_rows: int) -> list[Summary] | None:
+    """Return the cells of all rows in the columns that differ most between clusters, as many as a page has room for.
+
+    Numbers are rounded to four digits, dates are days since 1970, and words are numbers of their level; a word that is
+    too rare for a level is -1.
+    """
+    if profiles is None or profiles.entries is None or len(profiles.entries) != n_rows or len(profiles.means) < 2:
+        return None
+    largest: dict[str, float] = {}
+    for column, kind, size in zip(profiles.columns, profiles.kinds, np.abs(profiles.differences).max(axis=0)):
+        if kind != "text":
+            largest[column] = max(largest.get(column, 0.0), float(size))
+    n_columns = min(MAX_CELL_COLUMNS, CELL_BUDGET // n_rows)
+    chosen = sorted(largest, key=lambda column: -largest[column])[:n_columns]
+    return [_column_cells(profiles, column) for column in largest if column in chosen] or None
+
+
+def _column_cells(profiles: Profiles, column: str) -> Summary:
+    assert profiles.entries is not None
+    places = [i for i, name in enumerate(profiles.columns) if name == column]
+    kind, levels, entries = profiles.kinds[places[0]], None, profiles.entries[:, places]
+    values: list[float | None]
+    if kind == "category":
+        levels = [clean_text(profiles.levels[i]) for i in places]
+        codes = np.where((entries > 0).any(axis=1), entries.argmax(axis=1), -1)
+        values = [None if is_missing else int(code) for code, is_missing in zip(codes, np.isnan(entries).any(axis=1))]
+    elif kind == "date":
+        values = [None if np.isnan(day) else int(day // 1) for day in entries[:, 0]]
+    else:
+        values = [None if np.isnan(value) else float(f"{value:.4g}") for value in entries[:, 0].tolist()]
+    unit = clean_text(profiles.units.get(column, ""))
+    return {"column": clean_text(column), "kind": kind, "unit": unit, "levels": levels, "values": values}
 
 
 def columns_are_terms(X: Array | AffinityGraph, feature_names: Sequence[str] | None) -> bool:
@@ -251,14 +306,18 @@ def profile_lines(profiles: Profiles | None) -> list[Summary]:
         return []
     largest = np.abs(profiles.differences).max(axis=0)
     shown = np.sort(np.argsort(-largest, kind="stable")[:MAX_PROFILES])
-    return [
-        {
-            "column": clean_text(profiles.columns[i]),
-            "level": None if profiles.levels[i] is None else clean_text(profiles.levels[i]),
-            "used": profiles.columns[i] not in profiles.left_out,
-            "overall": format_value(float(profiles.overall[i]), profiles.kinds[i]),
-            "values": [format_value(float(value), profiles.kinds[i]) for value in profiles.means[:, i]],
-            "differences": [round_float(value, 2) for value in profiles.differences[:, i]],
-        }
-        for i in shown
-    ]
+    lines = []
+    for i in shown:
+        column, level = profiles.columns[i], profiles.levels[i]
+        in_words = (profiles.kinds[i], profiles.units.get(column, ""))
+        lines.append(
+            {
+                "column": clean_text(column),
+                "level": None if level is None else clean_text(level),
+                "used": column not in profiles.left_out,
+                "overall": format_value(float(profiles.overall[i]), *in_words),
+                "values": [format_value(float(value), *in_words) for value in profiles.means[:, i]],
+                "differences": [round_float(value, 2) for value in profiles.differences[:, i]],
+            }
+        )
+    return lines

@@ -371,9 +371,11 @@ def summary_schema(summary: Summary, n: int, k: int) -> dict[str, Any]:
         "least_confident": Many(borderline),
         "terms": Many((TEXT, number())),
         "contrasts": Many(contrast),
+        "shape": Maybe(Many(number())),
     }
     profile: dict[str, Any] = {"column": TEXT, "level": Maybe(TEXT), "used": BOOLEAN, "overall": TEXT}
     profile |= {"values": Many(TEXT, k), "differences": Many(number(), k)}
+    cells = {"column": TEXT, "kind": TEXT, "unit": TEXT, "levels": Maybe(Many(TEXT)), "values": Many(value, n)}
     thumbnails: dict[str, Any] = {
         **dict.fromkeys(("height", "width"), integer(1, MAX_IMAGE_SIDE)),
         "channels": Leaf("1 or 3", lambda value: value in (1, 3)),
@@ -396,8 +398,10 @@ def summary_schema(summary: Summary, n: int, k: int) -> dict[str, Any]:
         **dict.fromkeys(("confidence", "uncertain_share", "seconds"), value),
         "n_features": Maybe(integer()),
         "n_unassigned": integer(0, n),
-        "column": Leaf("'term' or 'feature'", lambda value: value in ("term", "feature")),
+        "column": Leaf("'term', 'feature' or 'column'", lambda value: value in ("term", "feature", "column")),
+        "columns": Maybe(Many({"name": TEXT, "use": TEXT, "why": TEXT})),
         "rows": rows,
+        "cells": Maybe(Many(cells)),
         "clusters": Many(card, k),
         "profiles": Many(profile),
         "contested": Maybe({"count": integer(0, n), "rows": Many({"row": row, "agreement": share})}),

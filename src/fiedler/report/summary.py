@@ -6,7 +6,8 @@
   of the cluster; without memberships, those closest to the mean.
 - The *least confident* rows of a cluster are listed with the cluster of their second largest membership.
 - A cluster is described by its terms if there are documents, by its mean if there are images, and otherwise by the
-  columns whose means differ most from those of all rows, in standard deviations (:mod:`fiedler.table.profiles`).
+  columns whose means differ most from those of all rows, in standard deviations (:mod:`fiedler.table.profiles`). Rows
+  without names of columns have no words for a name: clusters are numbered, and shown by a picture or a line.
 - A row is *contested* if less than half of the methods and views that were compared agree with its cluster.
 
 A report must be small enough to be sent by mail. Texts are therefore shorter the more of them there are, and only some
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from .._typing import Array, LabelsLike, MatrixLike, RandomState
     from ..plots.layouts import LayoutLike
 
-SUMMARY_FORMAT, SUMMARY_VERSION = "fiedler clustering", 3
+SUMMARY_FORMAT, SUMMARY_VERSION = "fiedler clustering", 4
 
 IMAGE_CARD_ROWS, CARD_ROWS = cards.CardRows(10, 7), cards.CardRows(4, 4)  # images are smaller than names and texts
 MAX_COORDINATE = 65_535  # the longer side of the layout, so that coordinates fit into two bytes
@@ -79,6 +80,7 @@ def summarize(
     images: Array | None = None,
     feature_names: Sequence[str] | None = None,
     original: MatrixLike | Profiles | None = None,
+    columns: Sequence[tuple[str, str, str]] | None = None,
     truth: LabelsLike | None = None,
     class_names: Sequence[str] | None = None,
     evidence: NClustersChoice | None = None,
@@ -109,6 +111,9 @@ def summarize(
         The names of the columns; by default those of a data frame.
     original : array of shape (n, d), data frame or Profiles, optional
         The rows before they were scaled, or any table of them: clusters are described by its columns.
+    columns : sequence of (name, use, why), optional
+        The columns of the table from which the rows come, how each was used, and why; by default those of the encoder
+        of the model.
     truth : sequence of n labels, optional
         Classes to compare the clusters with.
     class_names : sequence of str, optional
@@ -117,7 +122,7 @@ def summarize(
         The evidence for the number of clusters; by default ``model.evidence_``.
     names : sequence of k names, optional
         A name for each cluster, for example the class of its labelled rows; clusters without one, or with None, are
-        called after their terms or columns, or after a typical row.
+        called after their columns or terms, if these have names.
     layout : array of shape (n, 2), 'features', 'spectral', 'pca', 'tsne' or None, default=None
         Coordinates of the rows on the map, or how to compute them. None is 'features' if X has two of them and
         otherwise 'tsne', on ``model.graph_`` if it exists and is sparse.
@@ -154,15 +159,16 @@ def summarize(
     >>> names = {"feature_names": ["width", "height"], "names": ["upper", None]}
     >>> summary = summarize(ManifoldClustering(2, random_state=0).fit(X), X, **names)
     >>> [cluster["name"] for cluster in summary["clusters"]]
-    ['upper', 'low height, high width']
+    ['upper', 'low height']
     """
     check_is_fitted(model, "labels_")
     rng = check_seed(random_state)
     encoder = getattr(model, "encoder_", None)
     if encoder is not None and is_dense_frame(X):
         original = cast("MatrixLike", X) if original is None else original
+        columns = encoder.columns_ if columns is None else columns
         X = encoder.transform(X)
-    columns = getattr(X, "columns", None) if feature_names is None else feature_names
+    feature_names = getattr(X, "columns", None) if feature_names is None else feature_names
     rows = X if isinstance(X, AffinityGraph) else check_data(to_numpy(X) if is_foreign(X) else X)
     n = rows.n_nodes if isinstance(rows, AffinityGraph) else rows.shape[0]
     labels, Q = _labels(model, n), getattr(model, "memberships_", None)
@@ -172,11 +178,13 @@ def summarize(
     texts, ids = _check_length(texts, "texts", n), _check_length(ids, "ids", n)
     pixels = None if images is None else cards.shrink_images(images, n)
     clusters = cards.cluster_cards(rows, labels, Q, k, CARD_ROWS if pixels is None else IMAGE_CARD_ROWS)
-    profiles = _profiles(rows if original is None else original, labels, k, texts, columns, pixels is not None)
+    described = rows if original is None else original
+    profiles = _profiles(described, labels, k, texts, feature_names, pixels is not None)
     names = _check_length(names, "names", k, "cluster")
-    is_readable = texts is not None or columns is not None or isinstance(original, Profiles) or is_table(original)
-    names = cards.name_clusters(names, profiles if is_readable else None, clusters, ids)
+    has_names = texts is not None or feature_names is not None or isinstance(original, Profiles) or is_table(original)
+    names = cards.name_clusters(names, profiles if has_names else None, clusters)
     cards.describe_cards(clusters, profiles, names)
+    cards.draw_shapes(clusters, None if has_names else profiles)
     card_rows = sorted(
         {row for cluster in clusters for row in cluster["typical"]}
         | {entry["row"] for cluster in clusters for entry in cluster["least_confident"]}
@@ -193,12 +201,13 @@ def summarize(
         "version": SUMMARY_VERSION,
         "title": cards.clean_text(title),
         **_sizes(rows, labels, Q, k),
-        "column": "term" if cards.columns_are_terms(rows, columns) else "feature",
+        **_columns(rows, feature_names, columns),
         "clusters": clusters,
         "profiles": cards.profile_lines(profiles),
         "contested": _contested(model, n),
         "layout": positions.description,
         "rows": _rows(positions.points, labels, Q, ids),
+        "cells": cards.row_cells(profiles, n),
         "texts": None if texts is None else cards.snippets(texts, card_rows),
         "thumbnails": None if pixels is None else cards.pack_thumbnails(pixels, labels, k, card_rows, rng),
         "truth": classes,
@@ -296,12 +305,23 @@ def _sizes(X: Array | AffinityGraph, labels: np.ndarray, Q: np.ndarray | None, k
     confidence = None if Q is None else Q.max(axis=1)
     return {
         "n_rows": len(labels),
-        "n_features": None if isinstance(X, AffinityGraph) else int(X.shape[1]),
         "n_clusters": k,
         "n_unassigned": int((labels < 0).sum()),
         "confidence": None if confidence is None else cards.round_float(confidence.mean()),
         "uncertain_share": None if confidence is None else cards.round_float((confidence <= UNCERTAIN_BELOW).mean()),
     }
+
+
+def _columns(
+    X: Array | AffinityGraph, names: Sequence[str] | None, columns: Sequence[tuple[str, str, str]] | None
+) -> Summary:
+    """Return how many columns the input has, what they are called, and how each column of a table was used."""
+    n_features = None if isinstance(X, AffinityGraph) else int(X.shape[1])
+    noun = "term" if cards.columns_are_terms(X, names) else "feature" if names is None else "column"
+    if columns is None:
+        return {"n_features": n_features, "column": noun, "columns": None}
+    uses = [dict(zip(("name", "use", "why"), map(cards.clean_text, column))) for column in columns]
+    return {"n_features": len(uses), "column": "column", "columns": uses}
 
 
 def _rows(points: np.ndarray, labels: np.ndarray, Q: np.ndarray | None, ids: Sequence[object] | None) -> Summary:

@@ -321,7 +321,12 @@ def format_plan(columns: Sequence[Column]) -> str:
     unit  left out  constant: all values are equal
     """
     width = max(len(column.name) for column in columns)
-    lines = []
+    return "\n".join(f"{name:<{width}}  {use:<8}  {details}".rstrip() for name, use, details in describe_plan(columns))
+
+
+def describe_plan(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
+    """Return the name of every column, how it is used, and why, with the number of missing values."""
+    lines: list[tuple[str, str, str]] = []
     for column in columns:
         n_missing = int(column.values.is_missing.sum()) if column.is_used else 0
         details = [column.reason, f"{n_missing} missing" if n_missing else ""]
@@ -330,5 +335,5 @@ def format_plan(columns: Sequence[Column]) -> str:
         use = column.kind if column.is_used else "left out"
         if not column.is_used and column.kind != "dropped":
             details = [f"{column.kind}: {column.reason}"]
-        lines.append(f"{column.name:<{width}}  {use:<8}  {', '.join(filter(None, details))}".rstrip())
-    return "\n".join(lines)
+        lines.append((column.name, use, ", ".join(filter(None, details))))
+    return lines

@@ -34,7 +34,7 @@ from .._validation import check_int, choose, first_few
 from ..core.fitting import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, shown, warn
 from ..text import DocumentVectorizer
-from .columns import Column, Requests, describe_spellings, format_plan, is_table, n_rows_of, plan_columns
+from .columns import Column, Requests, describe_plan, describe_spellings, format_plan, is_table, n_rows_of, plan_columns
 from .completion import (
     MAX_COLUMNS,
     GaussianOfRows,
@@ -285,6 +285,8 @@ class TableEncoder(TableTransformer):
         The columns that are used.
     plan_ : str
         How each column is used, a line for each.
+    columns_ : list of (str, str, str)
+        The same as the name of each column, its use, and why.
     uses_ : dict of str to str
         What each column is used as; ``"left out: ..."`` for those that are not.
     gaussian_ : GaussianOfRows
@@ -387,7 +389,8 @@ class TableEncoder(TableTransformer):
             warn(problem, hint, code="not_converged", category=NotConvergedWarning, stacklevel=3, max_iter=n_iter)
         with restore_on_failure(self):
             self.encodings_ = encodings
-            self.plan_ = format_plan([describe_scale(one, scales.get(one.name), shared) for one in columns])
+            described = [describe_scale(one, scales.get(one.name), shared) for one in columns]
+            self.plan_, self.columns_ = format_plan(described), describe_plan(described)
             self.uses_ = {one.name: one.kind if one.is_used else f"left out: {one.reason}" for one in columns}
             self.gaussian_, self.history_ = result.gaussian, result.history
             self.n_iter_, self.converged_ = n_iter, result.converged

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Real
@@ -75,6 +75,7 @@ class Values(NamedTuple):
     has_mixed_notations: bool = False  # whether mistakes are of the type, but in another notation than the others
     alternative: str = ""  # another notation in which all cells can be read
     placeholders: tuple[str, ...] = ()  # words for missing values that would be words of a category elsewhere
+    symbol: str = ""  # the currency or percent sign of all numbers, which new tables need not have
     joined: tuple[str, ...] = ()  # words of a category that are taken for others, which differ in capitals only
 
     @property
@@ -284,7 +285,20 @@ def _parse(words: Sequence[str | None], expected: ValueType | None, notation: st
     cells = np.array([numbers.get(word, math.nan) if word is not None else math.nan for word in words])
     other = "" if mistakes or expected is not None else _alternative(rule.notation, distinct)
     shown = tuple(mistakes[:MAX_SHOWN])
-    return Values(rule.type, cells, rule.notation, rule.unit, shown, len(mistakes), is_mixed, other)
+    symbol = "" if rule.type != "numbers" else common_symbol(distinct)
+    return Values(rule.type, cells, rule.notation, rule.unit, shown, len(mistakes), is_mixed, other, symbol=symbol)
+
+
+def common_symbol(words: Iterable[str]) -> str:
+    """Return the currency or percent sign that all numbers have; '' if there is none.
+
+    Examples
+    --------
+    >>> common_symbol(["5 €", "€ 7.50"]), common_symbol(["5 €", "7.50"])
+    ('€', '')
+    """
+    symbols = {"".join(CURRENCIES.findall(word)) for word in words}
+    return symbols.pop() if len(symbols) == 1 else ""
 
 
 def _read_by_rules(

@@ -2,7 +2,7 @@
 
 import { goToMap, showRow, toggleCluster } from "./actions.js";
 import { groupHues } from "./colours.js";
-import { byId, el } from "./dom.js";
+import { breakable, byId, el, svg } from "./dom.js";
 import { countNoun, formatCount, percent, standardDeviations } from "./format.js";
 import { swatch, thumbnail } from "./marks.js";
 import {
@@ -33,6 +33,9 @@ function notes() {
   if (data.clusters.some((cluster) => cluster.contrasts.length)) {
     sentences.push("Bars show how far the mean of a cluster is from that of all rows, in standard deviations (sd).");
   }
+  if (data.clusters.some((cluster) => cluster.shape)) {
+    sentences.push("Lines show the means of all columns, from the first to the last, above or below those of all rows.");
+  }
   if (hasOnlyCardTexts) {
     const included = formatCount(data.texts.rows.length);
     sentences.push(`Only the ${included} texts on cards are included and searched, because there are too many texts.`);
@@ -60,12 +63,13 @@ function card(cluster) {
       "header",
       {},
       swatch(cluster.label),
-      el("h3", {}, el("button", { type: "button", onclick: select }, heading || clusterName(cluster.label))),
+      el("h3", {}, el("button", { type: "button", onclick: select }, ...breakable(heading || clusterName(cluster.label)))),
     ),
     el("p", { class: "size" }, heading ? `${clusterName(cluster.label)} · ${size}` : size),
     cluster.confidence === null ? "" : meter(cluster.confidence),
-    cluster.terms.length ? terms(cluster.terms) : "",
+    cluster.shape ? drawShape(cluster.shape) : "",
     cluster.contrasts.length ? contrasts(cluster.contrasts) : "",
+    cluster.terms.length ? terms(cluster.terms) : "",
     ...(cluster.size === 0 ? [el("p", { class: "note" }, "This cluster has no rows.")] : members(cluster)),
   );
 }
@@ -75,6 +79,24 @@ const meter = (share) =>
 
 const terms = (pairs) =>
   el("ul", { class: "terms", "aria-label": "Leading terms" }, ...pairs.map(([term]) => el("li", {}, term)));
+
+/** The means of all columns of a cluster as a line, above or below those of all rows, which are the line in the middle. */
+function drawShape(values) {
+  const [width, height] = [300, 60];
+  const widest = Math.max(1, ...data.clusters.flatMap(({ shape }) => shape ?? []).map(Math.abs));
+  const x = (at) => ((at * width) / (values.length - 1)).toFixed(1);
+  const y = (value) => (height / 2 - (value * (height / 2 - 2)) / widest).toFixed(1);
+  const title = "The means of the columns, from the first to the last, above or below those of all rows";
+  return svg(
+    "svg",
+    { class: "shape", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": title },
+    svg("line", { x1: 0, x2: width, y1: height / 2, y2: height / 2 }),
+    svg("polyline", { points: values.map((value, at) => `${x(at)},${y(value)}`).join(" ") }),
+  );
+}
+
+/** Whether the name of a column would have to be broken inside words, or into many lines, beside its values. */
+const isLong = (column) => column.length > 26 || column.split(/[\s_/=.:]/).some((part) => part.length > 11);
 
 /** Columns in which a cluster differs most, as bars to the right or to the left of the mean of all rows. */
 function contrasts(entries) {
@@ -87,7 +109,9 @@ function contrasts(entries) {
   const line = ({ column, value, overall, difference, lift }) => {
     const title = lift === null ? standardDeviations(difference) : `${lift.toFixed(1)} times as many as in all rows`;
     const cells = [bar(difference), value, overall ?? ""].map((part) => el("td", {}, part));
-    return el("tr", { title }, el("th", { scope: "row" }, column), ...cells);
+    const name = el("th", { scope: "row", colspan: isLong(column) ? 4 : null }, ...breakable(column));
+    if (!isLong(column)) return [el("tr", { title }, name, ...cells)];
+    return [el("tr", { title, class: "above" }, name), el("tr", { title }, el("td"), ...cells)]; // a line of its own
   };
   const head = ["Column", "", "here", "all rows"].map((name) => el("th", { scope: "col" }, name));
   return el(
@@ -95,7 +119,7 @@ function contrasts(entries) {
     { class: "contrasts" },
     el("caption", { class: "visually-hidden" }, "Columns in which the cluster differs most, here and in all rows"),
     el("thead", {}, el("tr", {}, ...head)),
-    el("tbody", {}, ...entries.map(line)),
+    el("tbody", {}, ...entries.flatMap(line)),
   );
 }
 

@@ -1,12 +1,13 @@
 // The columns of the data by cluster, and the rows on which methods and views differ.
 
 import { showRow } from "./actions.js";
-import { byId, el } from "./dom.js";
+import { breakable, byId, el } from "./dom.js";
 import { countNoun, percent, standardDeviations } from "./format.js";
 import { swatch } from "./marks.js";
 import { clusterName, data, displayName, k, labels, nameOf } from "./rows.js";
 
 const FULL_COLOUR_AT = 2; // standard deviations
+const LEFT_OUT = "left out";
 
 export function writeProfiles() {
   const lines = data.profiles ?? [];
@@ -33,7 +34,7 @@ function profileRows(line, previous, clusters) {
   const { column, level, used, overall, values, differences } = line;
   const title = used ? column : `(${column})`;
   const cells = clusters.map((label) => cell(values[label], differences[label]));
-  const row = (kind, name, ...parts) => el("tr", {}, el("th", { scope: "row", class: kind }, name), ...parts);
+  const row = (kind, name, ...parts) => el("tr", {}, el("th", { scope: "row", class: kind }, ...breakable(name)), ...parts);
   const all = el("td", { class: "overall" }, overall);
   if (level === null) return [row("", title, all, ...cells)];
   const isFirst = !previous || previous.level === null || previous.column !== column;
@@ -45,6 +46,23 @@ function cell(value, difference) {
   const part = `${Math.min(60, (60 * Math.abs(difference)) / FULL_COLOUR_AT)}%`;
   const kind = difference < 0 ? "lower" : "higher";
   return el("td", { class: kind, title: standardDeviations(difference), style: { "--part": part } }, value);
+}
+
+/** The columns of the table, how each was used, and why. */
+export function writeUses() {
+  const uses = data.columns ?? [];
+  byId("uses").hidden = !uses.length;
+  if (!uses.length) return;
+  const compared = uses.filter(({ use }) => use !== LEFT_OUT);
+  byId("uses-note").textContent = `Rows were compared by ${compared.length} of ${countNoun(uses.length, "column")}.`;
+  const line = ({ name, use, why }) => {
+    const cells = [use, why].map((part) => el("td", {}, part));
+    return el("tr", { class: use === LEFT_OUT ? "out" : "" }, el("th", { scope: "row" }, ...breakable(name)), ...cells);
+  };
+  const head = ["Column", "used as", ""].map((name) => el("th", { scope: "col" }, name));
+  byId("uses-table").append(
+    el("table", { class: "uses" }, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...uses.map(line))),
+  );
 }
 
 export function writeContested() {

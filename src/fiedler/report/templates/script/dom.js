@@ -19,6 +19,12 @@ function setStyle(node, styles) {
   for (const [name, value] of Object.entries(styles)) node.style.setProperty(name, value);
 }
 
+/** The parts of a name with places to break a line behind _ / = . and between small and capital letters. */
+export function breakable(name) {
+  const parts = name.split(/(?<=[_/=.:])|(?<=[a-z])(?=[A-Z])/);
+  return parts.flatMap((part, at) => (at ? [el("wbr"), part] : [part]));
+}
+
 const SVG_NAMESPACE = byId("svg").namespaceURI; // the only address in the page, and it is never requested
 
 export function svg(tag, attributes = {}, ...children) {

@@ -2,10 +2,10 @@
 
 import { toggleCluster } from "./actions.js";
 import { COLOURINGS, confidenceColour, opacity } from "./colours.js";
-import { byId, el } from "./dom.js";
+import { breakable, byId, el } from "./dom.js";
 import { formatCount, percent } from "./format.js";
-import { dot } from "./marks.js";
-import { clusterName, confidence, customName, leadingTerms, n } from "./rows.js";
+import { dot, thumbnail } from "./marks.js";
+import { clusterName, confidence, customName, data, leadingTerms, n } from "./rows.js";
 import { onChange, state } from "./state.js";
 
 const OPACITY_STEPS = [0.25, 0.5, 0.75, 1];
@@ -39,7 +39,7 @@ function groups(colouring) {
 }
 
 function parts(colouring, group, size) {
-  const name = el("span", {}, colouring.name(group));
+  const name = el("span", {}, ...breakable(colouring.name(group)));
   return [dot(group, colouring.last), name, el("span", { class: "count" }, formatCount(size))];
 }
 
@@ -49,7 +49,8 @@ function clusterEntry(colouring, group, size) {
   const detail = customName(group) ? clusterName(group) : leadingTerms(group);
   const detailLine = detail ? el("span", { class: "detail" }, detail) : "";
   const attributes = { type: "button", class: "key", "data-cluster": group, onclick: () => toggleCluster(group) };
-  return el("button", attributes, ...parts(colouring, group, size), detailLine);
+  const picture = data.thumbnails && group < data.thumbnails.n_means ? thumbnail(group, 32) : "";
+  return el("button", attributes, ...parts(colouring, group, size), detailLine, picture);
 }
 
 /** The opacity of a few confidences, the same in every report. */

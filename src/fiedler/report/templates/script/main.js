@@ -1,7 +1,7 @@
 // The report of a clustering, drawn from the data in the page.
 
 import { startCards } from "./cards.js";
-import { writeContested, writeProfiles } from "./columns.js";
+import { writeContested, writeProfiles, writeUses } from "./columns.js";
 import { startControls } from "./controls.js";
 import { startGestures } from "./gestures.js";
 import { startLegend } from "./legend.js";
@@ -16,6 +16,7 @@ writeHeader();
 startLegend();
 startCards();
 writeProfiles();
+writeUses();
 writeContested();
 writeEvidence();
 writeAgreement();

@@ -1,6 +1,7 @@
 // The data of rows and clusters.
 
 import { byId } from "./dom.js";
+import { formatValue } from "./format.js";
 
 export const data = JSON.parse(byId("data").textContent);
 
@@ -55,6 +56,17 @@ export const hasOnlyCardTexts = textIndex !== null;
 export function textOf(row) {
   if (!data.texts) return "";
   return data.texts.values[textIndex ? textIndex.get(row) : row] ?? "";
+}
+
+/** The cells of a row as pairs of the name of a column and a text. */
+export const cellsOf = (row) => (data.cells ?? []).map((column) => [column.column, cellText(column, column.values[row])]);
+
+function cellText({ kind, unit, levels }, value) {
+  if (value === null) return "–";
+  if (kind === "date") return new Date(value * 864e5).toISOString().slice(0, 10);
+  if (levels) return levels[value] ?? "another word";
+  const number = formatValue(value);
+  return "$£¥".includes(unit) ? `${unit}${number}` : `${number} ${unit}`;
 }
 
 /** The index of a row in the image of all thumbnails, which begins with the means; undefined if it is not included. */

@@ -1,10 +1,11 @@
 // The tooltip of the row under the pointer.
 
 import { toScreen } from "./camera.js";
-import { byId, el } from "./dom.js";
+import { breakable, byId, el } from "./dom.js";
 import { percent } from "./format.js";
 import { swatch, thumbnail } from "./marks.js";
 import {
+  cellsOf,
   className,
   clusterName,
   confidence,
@@ -28,12 +29,20 @@ function content(row) {
   const share = confidence ? ` · confidence ${percent(confidenceOf(row))}` : "";
   return [
     el("strong", {}, nameOf(row)),
-    el("span", {}, swatch(labels[row]), ` ${displayName(labels[row])}${share}`),
+    el("span", {}, swatch(labels[row]), " ", ...breakable(`${displayName(labels[row])}${share}`)),
     customName(labels[row]) ? el("small", {}, clusterName(labels[row])) : "",
     truth ? el("p", {}, `Class ${className(truth[row])}`) : "",
     thumbnail(thumbnailIndex(row), 72),
+    cells(row),
     textOf(row) ? el("p", {}, textOf(row)) : "",
   ].filter((part) => part !== "");
+}
+
+/** The values of the row in the columns that differ most between clusters. */
+function cells(row) {
+  const line = ([name, text]) => el("tr", {}, el("th", { scope: "row" }, ...breakable(name)), el("td", {}, text));
+  const pairs = cellsOf(row);
+  return pairs.length ? el("table", { class: "cells" }, el("tbody", {}, ...pairs.map(line))) : "";
 }
 
 function update() {
