@@ -52,6 +52,7 @@ RECORDS = {
     "PairwiseConstraints": "fiedler.graph.constraints",
     "Profiles": "fiedler.table.profiles",
     "Projection": "fiedler.core.pca",
+    "Templates": "fiedler.graph.weights",
 }
 
 # Transformers of scikit-learn that may precede a model in a saved pipeline.

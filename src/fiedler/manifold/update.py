@@ -48,7 +48,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.community import MultilevelSearch
 from ..graph.kernels import LOCAL_NEIGHBOR, KernelConstants, RowPairs, edge_weights
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph
-from ..graph.weights import CopiedRows, GrownGraph, NeighborLists, grow_graph, relative_weights
+from ..graph.weights import CopiedRows, GrownGraph, NeighborLists, empty_rows, grow_graph, relative_weights
 from ..metrics.scores import match_clusters, weighted_ari
 from .candidates import ROWS, Candidate, mean_normalized_cut
 from .explain import entries_of
@@ -187,8 +187,11 @@ class Drift(NamedTuple):
 def measure_drift(grown: GrownGraph, copies: CopiedRows, n_rows: int, labels: np.ndarray, n_clusters: int) -> Drift:
     """Compare new rows with old ones by their distances to different old rows, and by their clusters."""
     by_node = [lists.distances.mean(axis=1, dtype=np.float64) for lists in (grown.of_old, grown.to_old)]
-    old, new = np.split(np.concatenate(by_node)[copies.nodes], [n_rows])
-    old_labels, new_labels = np.split(labels[copies.nodes], [n_rows])
+    placed = copies.nodes >= 0
+    placed = placed if placed[n_rows:].any() else np.ones_like(placed)  # no new row is: the drift is about none
+    nodes, n_old = copies.nodes[placed], int(placed[:n_rows].sum())
+    old, new = np.split(np.concatenate(by_node)[nodes], [n_old])
+    old_labels, new_labels = np.split(labels[nodes], [n_old])
     typical = float(np.median(old))
     ratio = float(np.median(new)) / typical if typical > 0 else (1.0 if np.median(new) == 0 else math.inf)
     p, q = (np.bincount(part, minlength=n_clusters) / len(part) for part in (old_labels, new_labels))
@@ -445,7 +448,8 @@ class UpdateMixin:
         X_new = model._check_new_points(given)
         before = to_numpy(self.labels_)
         with report_progress(model), restore_on_failure(self):
-            fresh, copies = self._rows_by_node().join(self._state.rows, X_new)
+            left_out = empty_rows(given) if sp.issparse(given) else None
+            fresh, copies = self._rows_by_node().join(self._state.rows, X_new, left_out)
             clustering = grow_clustering(
                 self._state.recipe,
                 self.graph_ if self._state.graph is None else self._state.graph,
