@@ -275,5 +275,5 @@ def test_embeddings_have_near_copies_too(rng, convert):
 
 
 def test_texts_without_any_term_are_refused():
-    with pytest.raises(InputError, match="all rows are equal|nothing to cluster|no entries"):
+    with pytest.raises(InputError, match="all rows of X are equal"):
         ManifoldClustering(2).fit(sp.csr_array((30, 5)))
