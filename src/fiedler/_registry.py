@@ -55,6 +55,7 @@ RECORDS = {
     "Profiles": "fiedler.table.profiles",
     "Projection": "fiedler.core.pca",
     "SuspiciousCell": "fiedler.table.numbers",
+    "Templates": "fiedler.graph.weights",
 }
 
 # Transformers of scikit-learn that may precede a model in a saved pipeline.

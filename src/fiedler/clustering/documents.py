@@ -35,7 +35,7 @@ from .._validation import (
     none_or,
     one_of,
 )
-from ..core.arrays import namespace, normalize_rows, random_subset, sq_row_norms, take_rows, to_numpy
+from ..core.arrays import asarray_like, namespace, normalize_rows, random_subset, sq_row_norms, take_rows, to_numpy
 from ..core.fitting import fit_method
 from ..core.kmeans import kmeans, nearest_center
 from ..embedding.lpi import LPI, LPI_SOLVERS
@@ -43,13 +43,24 @@ from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, group_means
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
+from ..graph.labels import UNKNOWN
 from ..graph.recipes import is_precomputed, self_tuned
-from ..graph.weights import check_relative_weights
+from ..graph.weights import check_relative_weights, near_copies, relative_weights, warn_of_empty_rows
 from ..mixture.gaussian import GaussianMixture
 
 DOCUMENT_NEIGHBORS = 12  # of the default graph on all documents
 ALPHA = 0.1  # default ridge of the map
 RIDGE = 0.1  # on the covariances of the mixture
+
+
+def without_direction(rows: Array, values: Array, unknown: float) -> Array:
+    """Return the values of rows of unit length, and ``unknown`` for rows of zeros."""
+    is_zero = to_numpy(sq_row_norms(rows)) == 0
+    if not is_zero.any():
+        return values
+    xp = namespace(values)
+    mask = asarray_like(is_zero.reshape(-1, *[1] * (values.ndim - 1)), values, dtype=xp.bool)
+    return xp.where(mask, xp.asarray(unknown, dtype=values.dtype), values)
 
 
 class LPIClustering(
@@ -83,9 +94,9 @@ class LPIClustering(
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        The cluster of each document.
+        The cluster of each document; -1 for documents without any term.
     memberships_ : array of shape (n_samples, n_clusters)
-        The probability of each cluster, with ``assign='mixture'``.
+        The probability of each cluster, with ``assign='mixture'``; equal ones for documents without any term.
     embedding_ : array of shape (n_samples, n_components)
         The coordinates of the documents.
     lpi_ : LPI
@@ -101,15 +112,20 @@ class LPIClustering(
     history_ : FitHistory
         The history of the mixture, with ``assign='mixture'``.
     graph_ : AffinityGraph
-        The graph on the documents from which the map was learned.
+        The graph on the documents from which the map was learned: with the default graph, one of each group of
+        near-copies.
     n_features_in_ : int
         The number of features.
 
     Notes
     -----
     Rows are scaled to unit length: documents differ by direction. Rows of zeros are left out of the graph and the map,
-    and get the coordinates of the origin. More than a dozen copies of one document are disconnected from the rest in a
-    graph of a dozen neighbours and may become a cluster.
+    get the coordinates of the origin, and are in no cluster.
+
+    Near-copies (copies with small changes, and texts of one template) count as one document with their number as its
+    weight when the map is learned, so that the neighbours of a document are not all copies of it. With a graph of your
+    own and with pairs they do not, and more than a dozen copies of one document, which are disconnected from the rest
+    in a graph of a dozen neighbours, may become a cluster.
 
     References
     ----------
@@ -200,7 +216,12 @@ class LPIClustering(
         k = check_n_clusters(self.n_clusters, rows.shape[0])
         weights, rng = check_relative_weights(sample_weight, rows.shape[0]), check_seed(self.random_state)
         pairs = check_constraints(constraints, rows)
-        self.lpi_ = self._fit_map(rows, y, k, rng, weights, pairs)
+        near = near_copies(rows)[0] if self.graph is None and pairs is None else None
+        if near is None:
+            self.lpi_ = self._fit_map(rows, y, k, rng, weights, pairs)
+        else:
+            totals = relative_weights(near.total(weights))
+            self.lpi_ = self._fit_map(take_rows(rows, near.first), None, k, rng, totals)
         self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed_validated(rows)
         if pairs is not None and pairs.hard:
             self.embedding_ = group_means(self.embedding_, pairs.groups)
@@ -215,7 +236,10 @@ class LPIClustering(
             self.mixture_ = mixture._fit_validated(self.embedding_, sample_weight=weights)
             self.labels_, self.cluster_centers_ = self.mixture_.labels_, self.mixture_.means_
             self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_
-            self.memberships_, self.history_ = self.mixture_.memberships_, self.mixture_.history_
+            self.memberships_ = without_direction(rows, self.mixture_.memberships_, 1 / k)
+            self.history_ = self.mixture_.history_
+        self.labels_ = without_direction(rows, self.labels_, UNKNOWN)
+        warn_of_empty_rows(rows, stacklevel=2)
         return self
 
     def predict(self, X: MatrixLike) -> Array:
@@ -229,11 +253,14 @@ class LPIClustering(
         -------
         labels : array of shape (m,)
         """
-        coordinates = self._embed(X)
+        rows = self._check_rows(X)
+        coordinates = self.lpi_._embed_validated(rows)
         if self._soft:
-            return self.mixture_.predict(coordinates)
-        labels, _ = nearest_center(coordinates, self.cluster_centers_)
-        return namespace(labels).astype(labels, self.labels_.dtype)
+            labels = self.mixture_.predict(coordinates)
+        else:
+            nearest, _ = nearest_center(coordinates, self.cluster_centers_)
+            labels = namespace(nearest).astype(nearest, self.labels_.dtype)
+        return without_direction(rows, labels, UNKNOWN)
 
     @available_if(lambda model: getattr(model, "_soft", model.assign == "mixture"))
     def predict_proba(self, X: MatrixLike) -> Array:
@@ -247,8 +274,9 @@ class LPIClustering(
         -------
         memberships : array of shape (m, n_clusters)
         """
-        coordinates = self._embed(X)
-        return self.mixture_.predict_proba(coordinates)
+        rows = self._check_rows(X)
+        memberships = self.mixture_.predict_proba(self.lpi_._embed_validated(rows))
+        return without_direction(rows, memberships, 1 / memberships.shape[1])
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the coordinates of documents.
@@ -261,12 +289,13 @@ class LPIClustering(
         -------
         coordinates : array of shape (m, n_components)
         """
-        return self._embed(X)
+        return self.lpi_._embed_validated(self._check_rows(X))
 
-    def _embed(self, X: MatrixLike) -> Array:
-        """As `transform`, but never a data frame."""
+    def _check_rows(self, X: MatrixLike) -> Array:
+        """Validate new documents and scale them to unit length."""
         check_is_fitted(self)
-        return self.lpi_._embed_validated(self._transform_rows(check_data(X, estimator=self, reset=False)))
+        warn_of_empty_rows(X, stacklevel=3)
+        return self._transform_rows(check_data(X, estimator=self, reset=False))
 
     def _transform_rows(self, X: Array) -> Array:
         """Scale documents to unit length, as the graph and the map use them."""

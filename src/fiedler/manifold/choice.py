@@ -43,7 +43,9 @@ from .views import INDICATORS, VIEWS, View, find_in_rows, find_in_views
 # The two views of a table with categories count alike, as the gaps of its indicators, which take few values, need not
 # be those of its clusters.
 #
-# The partition of the highest consensus is chosen, or one of the rows themselves whose consensus is equally high. Then
+# The partition of the highest consensus is chosen, or one of the rows themselves whose consensus is equally high. Among
+# documents and embeddings the consensus is multiplied by e_i^⅓ first, with the evenness e_i = exp(-Σ p log p) / K of
+# the shares p of the clusters: methods also agree on small islands of texts and on the rest in one cluster. Then
 # every family votes, with its partition that is closest to the chosen one: the share of the votes of row i for cluster
 # k is
 #
@@ -52,6 +54,7 @@ from .views import INDICATORS, VIEWS, View, find_in_rows, find_in_views
 # where clusters are matched one to one so that as many rows as possible agree. Rows with weights count by them.
 
 MIN_RELATIVE_GAP = 0.1  # of a view's eigengap to the largest
+EVENNESS_OF_TEXTS = 1 / 3  # exponent of the evenness
 TIE = 0.01  # a smaller difference of the consensus is none
 NOT_COMPARED = ("spectral",)  # methods whose partitions are listed but do not take part
 
@@ -82,17 +85,26 @@ def with_consensus(
     return scored
 
 
-def select_by_consensus(candidates: Sequence[Candidate], n_known: int = 0) -> Candidate:
+def evenness(labels: np.ndarray) -> float:
+    """Return the exponential of the entropy of the shares of clusters, divided by their number."""
+    shares = np.bincount(labels) / len(labels)
+    positive = shares[shares > 0]
+    return math.exp(-float(np.sum(positive * np.log(positive)))) / len(shares)
+
+
+def select_by_consensus(candidates: Sequence[Candidate], n_known: int = 0, exponent: float = 0.0) -> Candidate:
     """Select the partition of the highest consensus among those of the best agreement with ``n_known`` known values.
 
-    A partition of the rows as they are is preferred if its consensus is as high up to `TIE`.
+    The consensus is multiplied by a power of the evenness. A partition of the rows as they are is preferred if its
+    consensus is as high up to `TIE`.
     """
     competing = [candidate for candidate in candidates if not math.isnan(candidate.consensus)]
     best = max((candidate.agreement for candidate in competing), default=math.nan)
     agreeing = [candidate for candidate in competing if agrees_as_well(candidate.agreement, best, n_known)]
-    highest = max(candidate.consensus for candidate in agreeing)
-    of_rows = [one for one in agreeing if one.view == ROWS and one.consensus >= highest - TIE]
-    return first_best(of_rows or agreeing, lambda candidate: candidate.consensus)
+    score = lambda one: one.consensus * evenness(one.labels) ** exponent if exponent else one.consensus  # noqa: E731
+    highest = max(map(score, agreeing))
+    of_rows = [one for one in agreeing if one.view == ROWS and score(one) >= highest - TIE]
+    return first_best(of_rows or agreeing, score)
 
 
 def vote_shares(
@@ -190,8 +202,12 @@ class Comparer:
         if rows.rows.shape[0] > self.effort.n_rows(self.low_dimensional):
             return self._compare_sample(rows, scorer.bounds, found, leader)
         candidates, views, weights = self._find(rows, scorer, found, leader)
-        chosen = select_by_consensus(candidates, self.n_known)
+        chosen = select_by_consensus(candidates, self.n_known, self._exponent)
         return self._comparison(candidates, chosen, views, weights, rows.weights)
+
+    @property
+    def _exponent(self) -> float:
+        return 0.0 if self.low_dimensional else EVENNESS_OF_TEXTS
 
     def _find(
         self, rows: View, scorer: PartitionScorer, found: Sequence[Candidate], leader: int
@@ -257,7 +273,7 @@ class Comparer:
         some = replace(View.of(ROWS, rows, weights=weights, n_jobs=self.n_jobs), indicators=indicators)
         scorer = PartitionScorer({DEFAULT_NEIGHBORS: some.graph}, self.n_clusters, bounds=bounds)
         candidates, views, of_views = self._find(some, scorer, [scorer.score(one) for one in found], leader)
-        chosen, of_leader = select_by_consensus(candidates), candidates[leader]
+        chosen, of_leader = select_by_consensus(candidates, exponent=self._exponent), candidates[leader]
         if np.nan_to_num(of_leader.consensus, nan=-1.0) >= chosen.consensus - KEPT_WITHIN:
             chosen = of_leader
         return self._comparison(candidates, chosen, views, of_views, weights)

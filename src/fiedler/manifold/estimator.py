@@ -57,11 +57,14 @@ from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, neste
 from ..graph.sizes import SizeBounds, check_size_bounds
 from ..graph.smoothing import link_degrees, link_weights, replace_coincident_rows
 from ..graph.weights import (
+    UNPLACED,
     CopiedRows,
     check_sample_weight,
+    empty_rows,
     expand_graph,
     ordered_copies,
     relative_weights,
+    warn_of_empty_rows,
     weigh_graph,
 )
 from ..table import TableEncoder
@@ -92,7 +95,7 @@ from .questions import QuestionsMixin
 from .report_text import format_report
 from .state import FittedState
 from .update import SPARSE_NEIGHBORS, UpdateMixin
-from .views import INDICATORS, View, is_low_dimensional
+from .views import INDICATORS, View, are_documents, is_low_dimensional
 
 GRAPH_SIZES = (SPARSE_NEIGHBORS, DEFAULT_NEIGHBORS)  # neighbours in the two default graphs
 OUTLIER = -1  # the label of rows that belong to no cluster
@@ -241,10 +244,11 @@ class ManifoldClustering(
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        The cluster of each row, the largest entry of its memberships; -1 for outliers, if ``outliers`` is given. With
-        bounds on sizes, the assignment of the largest memberships within them.
+        The cluster of each row, the largest entry of its memberships; -1 for outliers, if ``outliers`` is given, and
+        for sparse rows without entries, as of texts without a known term. With bounds on sizes, the assignment of the
+        largest memberships within them.
     memberships_ : array of shape (n_samples, n_clusters)
-        The probability of each cluster for each row; rows sum to one.
+        The probability of each cluster for each row; rows sum to one. Those of sparse rows without entries are equal.
     n_clusters_ : int
         The number of clusters.
     candidates_ : dict of lists
@@ -350,7 +354,8 @@ class ManifoldClustering(
         sample_weight : array of shape (n,), optional
             Positive weights: a row of weight 3 stands for three equal rows. Only their ratios matter. With
             ``graph='auto'`` and without labels and pairs, equal rows are clustered as one row with the sum of their
-            weights, so that copies are not each other's nearest neighbours.
+            weights, so that copies are not each other's nearest neighbours. Of sparse rows, near-copies are, too: texts
+            of one template, with a cosine of 0.6 or more.
         constraints : PairwiseConstraints, optional
             Must-links become edges, cannot-links repel; rows whose must-links are hard share their memberships.
 
@@ -360,6 +365,8 @@ class ManifoldClustering(
         """
         with ignore_warnings(ConvergenceWarning):  # k-means on repeated rows is one start among others
             self._fit(X, y, sample_weight, constraints)
+        if self._graph_is_default():
+            warn_of_empty_rows(X, stacklevel=2)
         self._warn_and_print()
         return self
 
@@ -418,6 +425,7 @@ class ManifoldClustering(
         indicators = None if table is None else table.indicators
         if copies is None:
             self._fit_rows(X, y, weights, request, rng, indicators)
+            self._leave_out_empty(X, supervision)
         else:
             merged = copies.total(weights) if weights is not None or copies.exist else None
             if bounds is not None:
@@ -480,7 +488,15 @@ class ManifoldClustering(
             enough = n_different >= (MIN_ROWS if is_auto else int(self.n_clusters)) or (is_counted and n_different > 1)
             return enough and not (self.max_cluster_size and copies.total(weights).max() > self.max_cluster_size)
 
-        return ordered_copies(X, accept)
+        are_texts = are_documents if self.encoder_ is None else sp.issparse
+        copies, templates = ordered_copies(X, accept, are_texts, self.n_jobs)
+        self._keep(templates=templates)
+        needed = 2 if self._n_clusters_is_auto() else int(self.n_clusters)
+        if copies is not None and len(copies.first) < needed:
+            problem = f"only {len(copies.first)} of {X.shape[0]} rows have any entry, too few for {needed} clusters"
+            hint = "use longer texts or fewer clusters"
+            raise InputError(problem, hint, code="too_few_documents", n_documents=X.shape[0])
+        return copies
 
     def _restore_rows(self, copies: CopiedRows, X: Array) -> None:
         """Bring results into the order of the rows, and give all copies of a row the same ones."""
@@ -491,7 +507,7 @@ class ManifoldClustering(
             self._expand_copies(copies)
             return
         self.graph_ = self.graph_.reorder(copies.nodes)
-        self._take_results(copies.nodes)
+        self._take_results(copies)
         self._keep(rows=X if self.view_ == ROWS else take_rows(self._state.rows, copies.nodes))
         if self._state.weights is not None:
             self._keep(weights=self._state.weights[copies.nodes])
@@ -500,15 +516,24 @@ class ManifoldClustering(
         """Give all copies of a row its results; new points are still placed among the different rows."""
         self._keep(copies=copies, graph=self.graph_)
         self.graph_ = expand_graph(self.graph_, copies.nodes)
-        self._take_results(copies.nodes)
+        self._take_results(copies)
 
-    def _take_results(self, nodes: np.ndarray) -> None:
-        """Give each row the results of its node."""
-        self.memberships_, self.labels_ = take_rows(self.memberships_, nodes), take_rows(self.labels_, nodes)
+    def _leave_out_empty(self, X: Any, supervision: PartialSupervision) -> None:
+        """Take rows without entries out of their clusters, except those with a known label."""
+        if sp.issparse(X) and self._graph_is_default() and (is_empty := empty_rows(X)).any():
+            if supervision.labels is not None:
+                is_empty &= supervision.labels == UNKNOWN
+            every_row = np.arange(X.shape[0])
+            self._take_results(CopiedRows(every_row, np.where(is_empty, UNPLACED, every_row)))
+
+    def _take_results(self, copies: CopiedRows) -> None:
+        """Give each row the results of its node; a row that is left out is in no cluster, and may be in any."""
+        self.memberships_ = copies.expand(self.memberships_, 1 / self.memberships_.shape[1])
+        self.labels_ = copies.expand(self.labels_, OUTLIER)
         if self.row_agreement_ is not None:
-            self.row_agreement_ = self.row_agreement_[nodes]
+            self.row_agreement_ = copies.expand(self.row_agreement_, 0.0)
         if self.outlier_score_ is not None:
-            self.outlier_score_ = self.outlier_score_[nodes]
+            self.outlier_score_ = copies.expand(self.outlier_score_, np.nan)
 
     def _number_clusters(self) -> None:
         """Number the clusters in the order of their first rows."""
@@ -732,7 +757,7 @@ class ManifoldClustering(
         labels = to_numpy(self.labels_)
         if columns is not None:
             self._keep(profiles=profile_table(columns, labels, self.n_clusters_, weights=weights))
-        elif self._state.view is not None:
+        elif self._state.view is not None or self._state.templates is not None:
             rows = X if sp.issparse(X) else to_numpy(X)
             names = getattr(self, "feature_names_in_", None)
             self._keep(profiles=profile_rows(rows, labels, self.n_clusters_, names, weights))
@@ -747,7 +772,8 @@ class ManifoldClustering(
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the memberships of new points: the mean of their neighbours', weighted as in the graph.
 
-        A point that equals a training row has that row's memberships.
+        A point that equals a training row, or is a near-copy of one that stands for such rows, has that row's
+        memberships. A sparse row without entries, as of a text without a known term, has equal ones, with a warning.
 
         Parameters
         ----------
@@ -767,16 +793,24 @@ class ManifoldClustering(
     def _mean_memberships(self, X: MatrixLike, F: Array) -> Array:
         """Return the means over the neighbours of new points of the memberships F of the rows that the model keeps."""
         F = F if self._state.copies is None else take_rows(F, self._state.copies.first)
-        W, X = self._links_to(X, F)
+        given = X
+        W, X = self._links_to(given, F)
         degrees = link_degrees(W, signed=False)
         xp = namespace(F)
         sums = asarray_like(to_numpy(degrees), F, dtype=F.dtype)[:, None]
         mean = matmul(W, F) / xp.where(sums > 0, sums, 1)
-        return replace_coincident_rows(mean, F, W, to_numpy(degrees) == 0, X, self._state.rows)
+        mean = replace_coincident_rows(mean, F, W, to_numpy(degrees) == 0, X, self._state.rows)
+        if self._state.templates is not None:
+            nodes = self._state.templates.find(check_data(given, estimator=self, reset=False))
+            mean = xp.where(asarray_like(nodes != UNPLACED, F, dtype=xp.bool)[:, None], take_rows(F, nodes), mean)
+        if sp.issparse(given) and (is_empty := empty_rows(given)).any():
+            warn_of_empty_rows(given, stacklevel=4)
+            mean = xp.where(asarray_like(is_empty, F, dtype=xp.bool)[:, None], 1 / F.shape[1], mean)
+        return mean
 
     @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
-        """Return the most probable cluster of each new point.
+        """Return the most probable cluster of each new point; -1 for sparse rows without entries.
 
         Parameters
         ----------
@@ -788,9 +822,13 @@ class ManifoldClustering(
         """
         check_is_fitted(self)
         if self._state.fitted is not None:
-            return self._predict_at_level(X)
-        proba = self.predict_proba(X)
-        return namespace(proba).argmax(proba, axis=1)
+            labels = self._predict_at_level(X)
+        else:
+            proba = self.predict_proba(X)
+            labels = namespace(proba).argmax(proba, axis=1)
+        if sp.issparse(X):
+            labels[empty_rows(X)] = OUTLIER
+        return labels
 
     def report(self, n_uncertain: int = 10) -> str:
         """Describe why this partition was chosen, how stable it is, and which rows are uncertain.
@@ -827,6 +865,7 @@ class ManifoldClustering(
         )
         is_updated = self._state.fitted is None and getattr(self.evidence_, "n_clusters", None) != self.n_clusters_
         heads = [self._level_sentence(), None if self.evidence_ is None or is_updated else self.evidence_.sentence]
+        heads += [] if self._state.templates is None else [self._state.templates.sentence]
         return "\n\n".join([*filter(None, heads), report])
 
     def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:

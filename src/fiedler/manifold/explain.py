@@ -475,6 +475,9 @@ class ExplainMixin:
             problem = f"there is no row {row} among those that the model keeps"
             hint = "pass a row of a fit in memory by its number, or the row itself"
             raise InputError(problem, hint, code="no_such_row", parameter="row", value=int(row))
+        if self._state.copies is not None and self._state.copies.nodes[row] < 0:
+            problem = f"row {row} has no entries, so it is in no cluster"
+            raise InputError(problem, "explain another row", code="row_without_entries", parameter="row")
         entries = self._entries_of(int(row), X, profiles)
         nodes = row_entries(self.graph_.weights, int(row))
         columns = None if entries is None else (profiles, entries)

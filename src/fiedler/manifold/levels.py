@@ -254,7 +254,7 @@ def build_tree(graph: AffinityGraph, base: FittedLevel, state: FittedState) -> L
         groups = reached
     groups = np.where(counted, groups, -1)
     if copies is not None:
-        groups, shares = groups[copies.nodes], take_rows(shares, copies.nodes)
+        groups, shares = copies.expand(groups, -1), copies.expand(shares, 1 / m)
     return LevelTree(groups, shares, number_by_first_row(clusters, groups, n_clusters), n_clusters)
 
 

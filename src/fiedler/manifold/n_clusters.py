@@ -13,7 +13,8 @@ r"""The number of clusters: what is found again in subsets, with thin borders, a
    are combined to the score  (s_K³ Q_K)² e_K √v_K,  v_K between 0.1 and 1; of several methods the highest one counts.
 3. *Choice.* If gaps separate groups, their number, unless a larger one is clearly better and has valleys (groups that
    touch). Otherwise the number of the highest score, or the finest clearly different one with nearly as high a score:
-   clusters can be merged later.
+   clusters can be merged later. Coarse partitions of documents and embeddings are often the most stable without being
+   stable: below 0.9 only numbers with a modularity within 0.02 of the highest compete.
 4. *One cluster* if there are no gaps, and the rows have neither more structure than a single cloud nor stable parts
    with valleys between them (:mod:`fiedler.manifold.one_cluster`). Without more structure, valleys choose the number.
 
@@ -25,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
@@ -55,7 +56,7 @@ from ..graph.partitions import partitions
 from ..graph.recipes import as_affinity, default_recipe, is_precomputed, nested_graphs, self_tuned
 from ..graph.weights import CopiedRows, check_sample_weight, ordered_copies, relative_weights, weigh_graph
 from ..metrics.scores import weighted_ari
-from .choice import MIN_ROWS
+from .choice import MIN_ROWS, evenness
 from .one_cluster import (
     ERROR,
     HIGH_DIMENSION,
@@ -66,6 +67,7 @@ from .one_cluster import (
     error_probability,
     evidence_against_one,
 )
+from .views import are_documents
 
 # -------------------------------------------------------------------------------------------------------- the evidence
 
@@ -90,6 +92,7 @@ MIN_FINER_DIMENSION = 1.2  # near the rows: along a line gaps decide
 MIN_FOUND = 0.9  # of the clusters that were asked for; partitions with fewer are no evidence
 LINE_DIMENSION, LINE_NEIGHBORS = 1.7, 15  # near rows on a curve, and their neighbours in the search for gaps
 MAX_UNCOUNTED = 0.05  # share of rows in groups that are too small for the search for gaps, which then says nothing
+NEARLY_AS_MODULAR = 0.02  # difference of the modularity
 NEARLY_AS_STABLE = 0.05  # difference of the adjusted Rand index
 CLEAR_FACTOR = 0.7  # the score of any other number, relative to the chosen one, where the evidence is strong
 SIMILAR_NUMBERS = 0.15  # relative difference of numbers that are not alternatives to each other
@@ -422,8 +425,10 @@ class _Data(NamedTuple):
                 return cls(as_affinity(own, transformed, validated=True), rows, None, comparable)
         copies = None
         if estimator is None:
-            copies = ordered_copies(
-                rows, lambda one: len(one.first) >= MIN_ROWS or (has_few_values(one) and len(one.first) in few_values)
+            copies, _ = ordered_copies(
+                rows,
+                lambda one: len(one.first) >= MIN_ROWS or (has_few_values(one) and len(one.first) in few_values),
+                are_documents,
             )
         rows = rows if copies is None else take_rows(rows, copies.first)
         recipe = default_recipe(rows.shape[0], connect="mst")
@@ -639,12 +644,10 @@ class _Subsets:
         parts = list(zip(self.graphs, self.rows, partitions))
         quality = np.mean([modularity(graph, labels) for graph, _, labels in parts])
         falls = [1.0 if self.density is None else self.density.valley(*part) for part in parts]
-        evenness = np.mean([_evenness(labels) for labels in partitions])
+        even = np.mean([evenness(labels) for labels in partitions])
         n_found = np.mean([len(np.unique(labels)) for labels in partitions])
         stability, valley = float(agreement.mean()), float(np.mean(falls))
-        return Evidence(
-            stability, float(error), float(quality), float(evenness), valley, bool(n_found >= MIN_FOUND * k)
-        )
+        return Evidence(stability, float(error), float(quality), float(even), valley, bool(n_found >= MIN_FOUND * k))
 
 
 def count_clusters(
@@ -694,10 +697,12 @@ def count_clusters(
     compared = _Subsets(subsets, graphs, seeds, partition or _communities, density, weights, n_jobs)
     evidence = compared.compare(numbers)
     dimension = HIGH_DIMENSION if density is None else density.dimension
-    chosen = _choose(evidence, least, dimension)
+    are_texts = cache(lambda: rows is not None and are_documents(rows))
+    choose_number = partial(_choose, least=least, dimension=dimension, are_texts=are_texts)
+    chosen = choose_number(evidence)
     if candidates is None and (between := _numbers_between(numbers, chosen)):
         evidence = dict(sorted((evidence | compared.compare(between)).items()))
-        chosen = _choose(evidence, least, dimension)
+        chosen = choose_number(evidence)
     by = "gaps" if chosen == separated >= 2 else "limit" if chosen < separated else "score"
     if structure is not None:
         most = min(MAX_VALLEY_CLUSTERS, min(map(len, subsets)) // FEW_ROWS)
@@ -760,13 +765,6 @@ def _separated_groups(
     return separated_groups(graph, random_state)
 
 
-def _evenness(labels: np.ndarray) -> float:
-    """Return the exponential of the entropy of the shares of clusters, divided by their number."""
-    shares = np.bincount(labels) / len(labels)
-    positive = shares[shares > 0]
-    return math.exp(-float(np.sum(positive * np.log(positive)))) / len(shares)
-
-
 def default_candidates(n_rows: int, n_separated: int = 1) -> list[int]:
     """Return the numbers of clusters that are compared for subsets of ``n_rows`` rows: dense, then geometric."""
     largest = min(max(n_rows // MIN_SUBSET_ROWS_PER_CLUSTER, min(n_rows // 4, FEWEST_COMPARED)), MAX_CELLS // 2)
@@ -784,10 +782,13 @@ def _numbers_between(numbers: Sequence[int], chosen: int) -> list[int]:
     return missing[:: math.ceil(len(missing) / 8)] if missing else []
 
 
-def _choose(evidence: Mapping[int, Evidence], least: int, dimension: float) -> int:
+def _choose(
+    evidence: Mapping[int, Evidence], least: int, dimension: float, *, are_texts: Callable[[], bool] = bool
+) -> int:
     """Return the number that the gaps give, or a clearly better one; without gaps the best, or a finer one as good.
 
-    Along a line, where a sample happens to be thin is a valley between stable parts; there the gaps decide.
+    Along a line, where a sample happens to be thin is a valley between stable parts; there the gaps decide. Of texts
+    the best is one that explains nearly as many edges as any, unless it is stable.
     """
     if least in evidence:
         finer = [k for k, one in evidence.items() if k > least and one.is_finer_than(evidence[least], dimension)]
@@ -798,4 +799,8 @@ def _choose(evidence: Mapping[int, Evidence], least: int, dimension: float) -> i
     best = first_best(list(scores), scores.__getitem__)
     good = [k for k in scores if k * (1 - SIMILAR_NUMBERS) > best and scores[k] >= NEARLY_AS_GOOD * scores[best]]
     similar = [k for k in scores if good and max(best, max(good) * (1 - SIMILAR_NUMBERS)) < k <= max(good)]
-    return first_best(similar, scores.__getitem__) if similar else best
+    chosen = first_best(similar, scores.__getitem__) if similar else best
+    if evidence[chosen].stability - evidence[chosen].error < STABLE_ABOVE and are_texts():
+        lowest = max(evidence[k].modularity for k in scores) - NEARLY_AS_MODULAR
+        return _choose({k: evidence[k] for k in scores if evidence[k].modularity >= lowest}, least, dimension)
+    return chosen

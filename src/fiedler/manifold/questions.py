@@ -248,7 +248,7 @@ class QuestionsMixin:
         )
         found = to_numpy(Q).argmax(axis=1)[copies.nodes]
         found[to_numpy(self.labels_) < 0] = -1
-        self.memberships_ = take_rows(Q, copies.nodes)
+        self.memberships_ = copies.expand(Q, 1 / len(names))
         self.labels_ = asarray_like(found, self.memberships_, dtype=self.labels_.dtype)
         self.row_agreement_ = self.consensus_ = self.evidence_ = None
         chosen = Candidate(

@@ -12,6 +12,7 @@ from ..metrics import adjusted_rand_index
 from .candidates import MAX_CUT_RATIO, ROWS, Candidate
 
 ANSWERS = "answers"  # the family of a partition that was chosen by questions
+MUCH_LOWER = 0.02  # difference of the consensus, which a choice within ties and samples does not exceed
 UNCERTAIN_BELOW = 0.5  # a row without a larger membership is called uncertain
 CONTESTED_BELOW = 0.5  # share of the votes for the cluster of a row
 DISAGREEMENT_BELOW = 0.6  # consensus below which methods and views are said to disagree
@@ -78,8 +79,10 @@ def _head(chosen: Candidate, n_rows: int, n_candidates: int) -> str:
 
 
 def _choice_by_consensus(candidates: Sequence[Candidate], chosen: Candidate, n_rows: int, n_compared: int) -> str:
+    highest = max(one.consensus for one in candidates if not np.isnan(one.consensus))
+    most = "most" if chosen.consensus >= highest - MUCH_LOWER else f"well (another partition has {highest:.2f})"
     reason = (
-        f"Other methods and views agree with it most: {chosen.consensus:.2f} on average, where 1 is full agreement."
+        f"Other methods and views agree with it {most}: {chosen.consensus:.2f} on average, where 1 is full agreement."
     )
     if n_compared < n_rows:
         reason += f" They were compared on a sample of {n_compared:,} rows."

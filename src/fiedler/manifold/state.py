@@ -13,7 +13,7 @@ from ..core.arrays import Array
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..graph.affinity import AffinityGraph
-from ..graph.weights import CopiedRows
+from ..graph.weights import CopiedRows, Templates
 from ..supervision.questions import Inquiry
 from ..table.profiles import Profiles
 from .candidates import Candidate
@@ -55,6 +55,7 @@ class FittedState:
     view: Whitening | LPI | None = None  # the map to the chosen view; None for the rows themselves
     weights: np.ndarray | None = None  # of the rows of the graph, of mean one
     copies: CopiedRows | None = None  # which rows are equal, if the rows of the graph are the different ones
+    templates: Templates | None = None  # the rows that stand for near-copies, if there are any
     graph: AffinityGraph | None = None  # that of the different rows; None if it is ``graph_``
     profiles: Profiles | None = None  # of columns that cannot be computed from the rows that the model keeps
     landmarks: Landmarks | None = None  # the sample of a fit in blocks

@@ -51,7 +51,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.community import MultilevelSearch
 from ..graph.kernels import LOCAL_NEIGHBOR, KernelConstants, RowPairs, edge_weights
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph
-from ..graph.weights import CopiedRows, GrownGraph, NeighborLists, grow_graph, relative_weights
+from ..graph.weights import UNPLACED, CopiedRows, GrownGraph, NeighborLists, empty_rows, grow_graph, relative_weights
 from ..metrics.scores import match_clusters, weighted_ari
 from .candidates import ROWS, Candidate, mean_normalized_cut
 from .explain import grow_profiles
@@ -226,8 +226,11 @@ class Drift(NamedTuple):
 def measure_drift(grown: GrownGraph, copies: CopiedRows, n_rows: int, labels: np.ndarray, n_clusters: int) -> Drift:
     """Compare new rows with old ones by their distances to different old rows, and by their clusters."""
     by_node = [lists.distances.mean(axis=1, dtype=np.float64) for lists in (grown.of_old, grown.to_old)]
-    old, new = np.split(np.concatenate(by_node)[copies.nodes], [n_rows])
-    old_labels, new_labels = np.split(labels[copies.nodes], [n_rows])
+    placed = copies.nodes >= 0
+    placed = placed if placed[n_rows:].any() else np.ones_like(placed)  # no new row is: the drift is about none
+    nodes, n_old = copies.nodes[placed], int(placed[:n_rows].sum())
+    old, new = np.split(np.concatenate(by_node)[nodes], [n_old])
+    old_labels, new_labels = np.split(labels[nodes], [n_old])
     typical = float(np.median(old))
     ratio = float(np.median(new)) / typical if typical > 0 else (1.0 if np.median(new) == 0 else math.inf)
     p, q = (np.bincount(part, minlength=n_clusters) / len(part) for part in (old_labels, new_labels))
@@ -275,13 +278,18 @@ class JoinedRows(NamedTuple):
     places: np.ndarray  # of the new rows in that order
 
     @classmethod
-    def of(cls, copies: CopiedRows, X: Array, X_new: Array, replaces: np.ndarray) -> JoinedRows:
-        """Join new rows to those of the nodes ``X``; new row j takes the place ``replaces[j]``, or the next if -1."""
+    def of(
+        cls, copies: CopiedRows, X: Array, X_new: Array, replaces: np.ndarray, left_out: np.ndarray | None
+    ) -> JoinedRows:
+        """Join new rows to those of the nodes ``X``; new row j takes the place ``replaces[j]``, or the next if -1.
+
+        ``left_out`` are the new rows without a node.
+        """
         n_rows, is_added = len(copies.nodes), replaces < 0
         places = np.where(is_added, n_rows - 1 + np.cumsum(is_added), replaces)
         rows = np.arange(n_rows + int(is_added.sum()))
         rows[places] = n_rows + np.arange(len(replaces))
-        fresh, every = copies.join(X, X_new)
+        fresh, every = copies.join(X, X_new, left_out)
         return cls(fresh, every, *every.take(rows), places)
 
 
@@ -470,12 +478,19 @@ def check_replaces(replaces: Any, n_new: int, n_old: int) -> np.ndarray:
 
 def equal_rows(model: Any, points: Array, numbers: np.ndarray) -> np.ndarray:
     """Return which points in the view of a model equal its rows with the given numbers, up to rounding."""
-    rows = model._rows_of_fit()[numbers]
+    state = model._state
+    nodes = numbers if state.copies is None else state.copies.nodes[numbers]
+    rows = state.rows[nodes] if sp.issparse(state.rows) else to_numpy(state.rows)[nodes]
     rounding = MAX_ROUNDING * np.finfo(rows.dtype).eps
+    is_placed = nodes != UNPLACED
     if sp.issparse(rows):
-        difference = abs(sp.csr_array(points) - rows).max(axis=1).toarray().ravel()
-        return difference <= rounding * abs(rows).max()
-    return (np.abs(to_numpy(points) - rows) <= rounding * np.abs(rows).max(axis=0, initial=0)).all(axis=1)
+        points = sp.csr_array(points)
+        is_equal = is_placed & (abs(points - rows).max(axis=1).toarray().ravel() <= rounding * abs(rows).max())
+        is_equal |= empty_rows(points) & ~is_placed
+    else:
+        difference = np.abs(to_numpy(points) - rows)
+        is_equal = (difference <= rounding * np.abs(rows).max(axis=0, initial=0)).all(axis=1)
+    return is_equal if state.templates is None else is_equal | (is_placed & (state.templates.find(points) == nodes))
 
 
 class UpdateMixin:
@@ -544,7 +559,8 @@ class UpdateMixin:
         rng, points = check_seed(self.random_state), model._check_new_points(X_new)
         before = to_numpy(self.labels_)
         replaces = check_replaces(replaces, points.shape[0], len(before))
-        rows = JoinedRows.of(self._rows_by_node(), self._state.rows, points, replaces)
+        left_out = empty_rows(X_new) if sp.issparse(X_new) else None
+        rows = JoinedRows.of(self._rows_by_node(), self._state.rows, points, replaces, left_out)
         if len(rows.final.first) <= DEFAULT_NEIGHBORS:
             problem = f"only {len(rows.final.first)} different rows would be left"
             raise InputError(problem, "fit a model to the new rows", code="cannot_update")
@@ -622,10 +638,12 @@ class UpdateMixin:
             votes_share = max(1 - (self.consensus_ or 0.0), np.finfo(float).eps)  # shares are labels and votes
             agreement[moved] = (clustering.shares[moved, clustering.labels[moved]] / votes_share).clip(0, 1)
             self.row_agreement_ = agreement
+        if self._state.templates is not None:
+            self._keep(templates=self._state.templates.take(rows.nodes) if final.exist else None)
         model._score_outliers(grown.edges, self.outliers or 0.0, PartialSupervision(None, None, None))
         if final.exist:
             model._expand_copies(final)
         elif not np.array_equal(final.nodes, np.arange(len(final.nodes))):
             self.graph_ = self.graph_.reorder(final.nodes)
-            model._take_results(final.nodes)
+            model._take_results(final)
             self._keep(rows=take_rows(self._state.rows, final.nodes))

@@ -52,7 +52,7 @@ from ..graph.constraints import PairwiseConstraints, add_constraints, attractive
 from ..graph.neighbors import Edges
 from ..graph.recipes import default_recipe
 from ..graph.tree import EdgeLength, cut_tree, genie_merges, spanning_trees
-from ..graph.weights import weigh_graph
+from ..graph.weights import may_be_texts, weigh_graph
 from ..mixture import GaussianMixture
 from ..mixture.base import fit_supernodes
 from ..mixture.statistics import group_statistics
@@ -167,6 +167,12 @@ def is_low_dimensional(X: Array) -> bool:
     some = take_rows(X, random_subset(X.shape[0], share, np.random.RandomState(0)))
     variance = lambda rows: float(namespace(rows).sum(namespace(rows).var(rows, axis=0)))  # noqa: E731
     return variance(leading_components(some, WHITENING_COMPONENTS, random_state=0)) >= MIN_EXPLAINED * variance(some)
+
+
+def are_documents(X: Array) -> bool:
+    """Whether rows are taken for documents or embeddings, of which near-copies count as one."""
+    has_many_columns = sp.issparse(X) or X.shape[1] > WHITENING_COMPONENTS
+    return has_many_columns and may_be_texts(X) and not is_low_dimensional(X)
 
 
 # ---------------------------------------------------------------------------------------------------------- partitions
