@@ -674,8 +674,8 @@ def test_texts_without_a_known_word_are_named(run_fiedler, texts, tmp_path):
     placed = run_fiedler("predict", tmp_path / "out", new)
 
     assert fitted.err.count("document(s)") == placed.err.count("document(s)") == 2
-    assert "1 document(s) contain no known word (98.txt); they are kept" in fitted.err
-    assert "1 document(s) contain no known word (line 1); they are kept" in placed.err
+    assert "1 document(s) contain no known word (98.txt); they are in no cluster" in fitted.err
+    assert "1 document(s) contain no known word (line 1); they are in no cluster" in placed.err
 
 
 SLOW = """

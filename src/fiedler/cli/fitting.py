@@ -20,7 +20,7 @@ from .._registry import methods
 from .._validation import check_range, check_rows_differ, choose, first_few, import_class
 from ..core.arrays import to_numpy
 from ..core.parallel import available_memory, peak_memory_mb, reset_peak_memory
-from ..errors import FiedlerWarning, InputError, warn
+from ..errors import FiedlerWarning, InputError, NoKnownTermsWarning, ignore_warnings, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints
 from ..io import Input, read_input
@@ -140,7 +140,7 @@ def naming_texts_without_terms(data: Input, rows_without_terms: Callable[[], np.
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if names:
         problem = f"{len(names)} document(s) contain no known word ({first_few(names)})"
-        hint = "they are kept, but are similar to no other document"
+        hint = "they are in no cluster: their label is -1"
         warn(problem, hint, code="no_known_terms", n_documents=len(names), row_names=names)
 
 
@@ -271,7 +271,8 @@ def fit(
         n_clusters = max(n_clusters, len(classes))
     clusterer = make_clusterer(method, n_clusters, prepared.rows, seed, effort, **options)
     takes_table = method == "auto" and prepared.table is not None
-    clusterer.fit(prepared.table if takes_table else prepared.rows, **supervision)
+    with ignore_warnings(*[NoKnownTermsWarning] * (data.kind == "texts")):  # which has named them already
+        clusterer.fit(prepared.table if takes_table else prepared.rows, **supervision)
     seconds = time.perf_counter() - started
     memberships = getattr(clusterer, "memberships_", None)
     result = FittedClustering(

@@ -93,7 +93,7 @@ def check_documents(texts: Iterable[str] | Documents, source: str = "the list") 
         raise InputError(f"{source} contains no documents", "pass at least one", code="no_documents")
     empty = [name for text, name in zip(*documents) if not text.strip()]
     if empty:
-        problem = f"{len(empty)} document(s) are empty ({first_few(empty)}); they are kept and are similar to no other"
+        problem = f"{len(empty)} document(s) are empty ({first_few(empty)}); they are kept and belong to no cluster"
         warn(problem, code="empty_documents", n_documents=len(empty), names=empty, stacklevel=3)
     seen: set[str] = set()
     duplicates = []
