@@ -22,7 +22,8 @@ def test_the_scale_is_the_printed_formula(rng):
     unit = np.percentile(x, 5)
     z = np.sign(x) * np.log(1 + x / unit)
     low, high = np.percentile(z, [5, 95])
-    assert_allclose(scale, (unit, low - TAIL * (high - low), high + TAIL * (high - low)))
+    expected = (unit, low - TAIL * (high - low), high + TAIL * (high - low), np.median(z), high - low)
+    assert_allclose(scale, expected)
     assert_allclose(scale.apply(x), np.clip(z, scale.lower, scale.upper))
     assert_allclose(scale.invert(z), x)
 
@@ -66,9 +67,11 @@ def test_columns_of_one_unit_are_recognised_by_their_ranges(rng):
     assert share_a_unit(lengths).all()
     assert not share_a_unit([*lengths[:3], 1000 * lengths[3]]).any()
     pixels = [rng.randint(0, 17, size=200) for _ in range(20)]
-    border, age = rng.randint(0, 3, size=200), rng.uniform(18, 90, size=200)
+    border, age = rng.binomial(2, 0.1, size=200), rng.uniform(18, 90, size=200)
     assert share_a_unit([*pixels, border]).all()
     assert_array_equal(share_a_unit([*pixels, border, age]), [True] * 21 + [False])
+    rate = rng.uniform(size=200)  # of another unit, although it varies less
+    assert_array_equal(share_a_unit([*pixels, rate]), [True] * 20 + [False])
     assert not share_a_unit([lengths[0]]).any()
 
 
@@ -122,3 +125,40 @@ def test_a_typing_error_is_listed_and_does_not_change_the_clusters():
     assert (result.labels[np.arange(600) != 17] == before[np.arange(600) != 17]).mean() > 0.97
     assert result.labels[17] == -1
     assert [cell.row for cell in result.model.encoder_.suspicious_] == [17]
+
+
+def test_rows_that_differ_in_a_category_only_are_no_copies():
+    rng = np.random.RandomState(0)
+    group = rng.randint(4, size=600)
+    age = np.where(group < 2, rng.randint(20, 35, size=600), rng.randint(50, 65, size=600)).astype(float)
+    frame = pd.DataFrame({"age": age, "plan": np.where(group % 2 == 0, "A", "B")})
+    model = fiedler.ManifoldClustering(4, random_state=0).fit(frame)
+
+    assert adjusted_rand_index(model.labels_, group) > 0.9
+    assert (model.predict(frame) == model.labels_).mean() > 0.99
+
+
+def test_new_cells_far_from_the_fit_and_suspicious_dates_are_listed(rng):
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 5, 60),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.randint(90, size=60), "D"),
+        }
+    )
+    encoder = TableEncoder().fit(frame)
+    new = frame[:3].copy()
+    new.loc[1, "age"], new.loc[2, "since"] = 999, pd.Timestamp("1900-01-01")
+
+    with pytest.warns(FiedlerWarning, match=r"2 cell\(s\) are far from those of the fit: age 999 in row 1") as caught:
+        encoder.transform(new)
+
+    assert "since 1900-01-01 in row 2" in str(caught[0].message)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e200, 1e300])
+def test_columns_of_any_size_are_divided(size, rng):
+    frame = pd.DataFrame(rng.normal(size=(40, 3)) * size, columns=list("abc"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = TableEncoder().fit_transform(frame)
+    assert_allclose((rows**2).mean(), 1)

@@ -83,7 +83,7 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
     if data.kind == "table":
         encoder, rows = TableEncoder(), dict(zip(data.feature_names or [], rows.T))
     if encoder is not None:
-        encoder.set_params(scale=scale if scale in DIVISORS else "none")
+        encoder.set_params(scale=scale if scale in DIVISORS else "auto")
         table = encoder.fit_columns(rows, encoder.read(rows) if data.plan is None else data.plan)
         steps, rows = [("table", encoder)], table.rows
         if scale in DIVISORS:

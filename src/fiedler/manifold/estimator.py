@@ -420,9 +420,9 @@ class ManifoldClustering(
         weights = check_sample_weight(sample_weight, n_samples)
         bounds = self._check_sizes(weights, n_samples, supervision)
         request, copies = _Request(supervision, bounds, share), None
+        indicators = None if table is None else table.indicators  # without which rows of other words may be equal
         if not (supervision.n_known or isinstance(X, AffinityGraph)) and self._graph_is_default():
-            copies = self._find_copies(X, weights)
-        indicators = None if table is None else table.indicators
+            copies = self._find_copies(X if indicators is None else indicators, weights)
         if copies is None:
             self._fit_rows(X, y, weights, request, rng, indicators)
             self._leave_out_empty(X, supervision)

@@ -10,8 +10,8 @@ The ridge ρ makes Σ_oo invertible where columns depend on each other, as the i
 iteration raises the log-likelihood of the observed entries minus ρn/2 tr Σ⁻¹. Without missing values, one iteration
 gives the mean and the covariance.
 
-Of more than `MAX_COLUMNS` columns no covariance is estimated: it would be larger than the table is worth. Missing
-values are then the means of their columns.
+Of more than `MAX_COLUMNS` columns, or of fewer where rows lack too many different sets of entries, no covariance is
+estimated. Missing values are then the means of their columns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ MAX_SAMPLED_ROWS = 10_000  # from which a distribution of rows is estimated
 MIN_PRESENT_ROWS = 10  # of every column among these
 MAX_COLUMNS = 1_000  # of which a covariance is estimated
 RIDGE = 0.01  # ρ, relative to the mean variance of the columns
-MAX_ITERATIONS = 50
+MAX_ITERATIONS, MIN_ITERATIONS = 50, 3
+MAX_OPERATIONS = 5e10  # of the iterations, some ten seconds
 TOLERANCE = 1e-5  # change of the objective per row
 
 
@@ -112,11 +113,17 @@ def fit_gaussian(
     return GaussianFit(gaussian, FitHistory(np.array(objectives), maximize=True), False)
 
 
-def column_means(X: np.ndarray) -> GaussianFit:
-    """Return the means of the columns of a wide table, without a covariance."""
-    return GaussianFit(
-        GaussianOfRows(np.nanmean(X, axis=0), np.zeros((0, 0))), FitHistory(np.zeros(0), maximize=True), True
-    )
+def fit_affordable(X: np.ndarray) -> GaussianFit:
+    """Fit the distribution with as many iterations as are affordable, or return the means of columns of wide tables.
+
+    An iteration takes about d³ operations for each set of entries that rows lack.
+    """
+    n_patterns, work = sum(1 for _ in patterns(X)), float(X.shape[1]) ** 3
+    n_iter = int(MAX_OPERATIONS / max(n_patterns * work, 1.0)) if n_patterns else MAX_ITERATIONS
+    if X.shape[1] <= MAX_COLUMNS and n_iter >= MIN_ITERATIONS:
+        return fit_gaussian(X, max_iter=min(n_iter, MAX_ITERATIONS))
+    means = GaussianOfRows(np.nanmean(X, axis=0), np.zeros((0, 0)))
+    return GaussianFit(means, FitHistory(np.zeros(0), maximize=True), True)
 
 
 def objective(X: np.ndarray, gaussian: GaussianOfRows, rho: float) -> float:

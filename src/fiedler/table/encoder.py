@@ -36,16 +36,14 @@ from ..errors import InputError, NotConvergedWarning, shown, warn
 from ..text import DocumentVectorizer
 from .columns import Column, Requests, describe_plan, describe_spellings, format_plan, is_table, n_rows_of, plan_columns
 from .completion import (
-    MAX_COLUMNS,
     GaussianOfRows,
     TableTransformer,
-    column_means,
-    fit_gaussian,
+    fit_affordable,
     float_type,
     read_like_fit,
     sample_rows,
 )
-from .numbers import NumberScale, fit_scale, share_a_unit, suspicious_cells
+from .numbers import NumberScale, SuspiciousCell, fit_scale, share_a_unit, suspicious_cells
 from .values import Values, read_values, standardize, to_objects
 
 OTHER = "(other)"
@@ -226,8 +224,8 @@ def fit_scales(columns: Sequence[Column], scale: str) -> tuple[dict[str, NumberS
 
 def divide_alike(encodings: Sequence[ColumnEncoding], shared: set[str]) -> list[ColumnEncoding]:
     """Give the columns of one unit the same divisor, the root of their mean variance."""
-    squares = [encoding.scale**2 for encoding in encodings if encoding.name in shared]
-    common = float(np.mean(squares)) ** 0.5 if squares else 1.0
+    scales = np.array([encoding.scale for encoding in encodings if encoding.name in shared])
+    common = float(scales.max() * np.mean((scales / scales.max()) ** 2) ** 0.5) if len(scales) else 1.0
     return [one._replace(scale=common) if one.name in shared else one for one in encodings]
 
 
@@ -236,9 +234,24 @@ def weigh(encoding: ColumnEncoding, weight: float) -> ColumnEncoding:
     return encoding._replace(scale=encoding.scale / float(weight))
 
 
+def far_cells(encodings: Sequence[ColumnEncoding], values: Sequence[Values]) -> list[SuspiciousCell]:
+    """Return the numbers and dates that are far from all others of their column in the fit."""
+    scaled = [(one, cells.cells) for one, cells in zip(encodings, values) if one.kind in ("number", "date")]
+    return [far for one, x in scaled for far in suspicious_cells(one.name, x.ravel(), one.numbers, one.kind)]
+
+
+def warn_about_cells(cells: Sequence[SuspiciousCell], others: str, counted_as: str) -> None:
+    """Warn about suspicious cells, which count as the most extreme usual ones."""
+    if cells:
+        problem = f"{len(cells)} cell(s) are far from {others}: {first_few([str(cell) for cell in cells])}"
+        hint = f"each counts as the most extreme {counted_as}; correct or empty those that are mistakes"
+        about = [list(cell) for cell in cells[:MAX_STORED]]
+        warn(problem, hint, code="suspicious_cells", stacklevel=4, cells=about)
+
+
 def describe_scale(column: Column, scale: NumberScale | None, shared: set[str]) -> Column:
     """Add how numbers are scaled to the reason of a column, where that is not obvious."""
-    notes = ["same unit as others"] * (column.name in shared) + ["logarithms"] * bool(scale and scale.unit)
+    notes = ["similar ranges, one scale"] * (column.name in shared) + ["logarithms"] * bool(scale and scale.unit)
     return column._replace(reason=", ".join(filter(None, [column.reason, *notes])))
 
 
@@ -381,7 +394,7 @@ class TableEncoder(TableTransformer):
         ]
         encodings = [weigh(one, weights.get(one.name, 1.0)) for one in divide_alike(encodings, shared)]
         rows = np.concatenate([encoding.encode(one.values) for encoding, one in zip(encodings, used)], axis=1)
-        result = fit_gaussian(rows[sample_rows(rows)]) if rows.shape[1] <= MAX_COLUMNS else column_means(rows)
+        result = fit_affordable(rows[sample_rows(rows)])
         n_iter = len(result.history.objective)
         if not result.converged:
             problem = f"the estimation of missing values did not converge within {n_iter} iterations"
@@ -395,26 +408,14 @@ class TableEncoder(TableTransformer):
             self.gaussian_, self.history_ = result.gaussian, result.history
             self.n_iter_, self.converged_ = n_iter, result.converged
             self.smoothing_ = smoothing_matrix(result.gaussian, encodings)
-            scaled = [one for one in used if one.name in scales]
-            self.suspicious_ = [
-                cell for one in scaled for cell in suspicious_cells(one.name, one.values.cells, scales[one.name])
-            ]
+            self.suspicious_ = far_cells(encodings, [one.values for one in used])
             self._set_names(X, [column.name for column in columns])
-        self._warn_about_suspicious_cells()
+        warn_about_cells(self.suspicious_, "all others of their column", "usual value")
         dtype = float_type(X)
         indicators = result.gaussian.fill(rows).astype(dtype, copy=False)
         if self.smoothing_ is None:
             return EncodedTable(self, columns, indicators, None)
         return EncodedTable(self, columns, self._smooth(indicators).astype(dtype, copy=False), indicators)
-
-    def _warn_about_suspicious_cells(self) -> None:
-        if not self.suspicious_:
-            return
-        n, listed = len(self.suspicious_), first_few([str(cell) for cell in self.suspicious_])
-        problem = f"{n} cell(s) are far from all others of their column: {listed}"
-        hint = "each counts as the most extreme usual value; correct or empty those that are mistakes"
-        about = [list(cell) for cell in self.suspicious_[:MAX_STORED]]
-        warn(problem, hint, code="suspicious_cells", stacklevel=3, cells=about)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the rows of a table as vectors.
@@ -480,6 +481,7 @@ class TableEncoder(TableTransformer):
             listed = "; ".join(f"{name!r}: {first_few([repr(word) for word in words])}" for name, words in new.items())
             problem = f"there are values that did not occur before, in column {listed}"
             warn(problem, "they count as missing", code="new_categories", columns=new)
+        warn_about_cells(far_cells(encodings, values), "those of the fit", "usual value of the fit")
         return self.gaussian_.fill(np.concatenate([encoding.encode(one) for encoding, one in pairs], axis=1))
 
     def _smooth(self, rows: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ MIN_VALUES = 20  # fewer cells, or fewer that are not the most frequent value, h
 LISTED_FROM = 5.0  # spreads from the median, from which a suspicious cell is listed
 MAX_SAMPLED = 100_000  # cells from which quantiles are taken
 DIFFERENT_SCALES = 100.0  # ratio of the largest standard deviation to the median one, from which arrays give a warning
-SAME_UNIT_FACTOR, SAME_UNIT_SHARE = 2.0, 0.85  # see `share_a_unit`
+SAME_UNIT_FACTOR, SAME_UNIT_SHARE, MOSTLY_ONE = 2.0, 0.85, 0.5  # see `share_a_unit`
 
 
 class NumberScale(NamedTuple):
@@ -41,6 +41,8 @@ class NumberScale(NamedTuple):
     unit: float = 0.0  # c; 0 for numbers that stay as they are
     lower: float = -np.inf  # a
     upper: float = np.inf  # b
+    median: float = 0.0  # of z
+    spread: float = np.inf  # s of z
 
     def apply(self, x: np.ndarray) -> np.ndarray:
         """Return min(max(z, a), b); NaN stays."""
@@ -56,11 +58,12 @@ class SuspiciousCell(NamedTuple):
 
     column: str
     row: int
-    value: float
-    n_spreads: float  # distance from the median, in spreads
+    value: float | str  # a number, or a date
+    n_spreads: float  # distance from the median, in spreads of the numbers or of their logarithms
 
     def __str__(self) -> str:
-        return f"{self.column} {self.value:g} in row {self.row} ({self.n_spreads:.0f} times the usual spread)"
+        value = self.value if isinstance(self.value, str) else f"{self.value:g}"
+        return f"{self.column} {value} in row {self.row} ({self.n_spreads:.0f} times the usual spread)"
 
 
 def _logarithm(x: np.ndarray, unit: float) -> np.ndarray:
@@ -70,16 +73,17 @@ def _logarithm(x: np.ndarray, unit: float) -> np.ndarray:
 def fit_scale(x: np.ndarray, use_logarithms: bool = True) -> NumberScale:
     """Return the scale of the numbers of a column; NaN are left out."""
     x = _sampled(x)
-    plain = NumberScale(0.0, *_bounds(x))
+    if not np.isfinite(4 * np.abs(x).max()):  # differences would overflow
+        return NumberScale()
+    plain = _bounded(x, 0.0)
     is_positive = np.count_nonzero(x < 0) <= _n_suspicious(x) and x.any()
-    if not (use_logarithms and is_positive) or _inner_quantiles(x) is None:
+    if not (use_logarithms and is_positive) or np.isinf(plain.spread):
         return plain
     unit = float(np.percentile(np.abs(x[x != 0]), 5))
     if not np.isfinite(np.abs(x).max() / unit):
         return plain
-    logarithms = _logarithm(x, unit)
-    scale = NumberScale(unit, *_bounds(logarithms))
-    before, after = (abs(_skewness(np.clip(z, one.lower, one.upper))) for z, one in ((x, plain), (logarithms, scale)))
+    scale = _bounded(x, unit)
+    before, after = (abs(_skewness(one.apply(x))) for one in (plain, scale))
     return scale if before >= MIN_SKEWNESS and after < before else plain
 
 
@@ -89,17 +93,17 @@ def _sampled(x: np.ndarray) -> np.ndarray:
     return x if len(x) <= MAX_SAMPLED else x[np.random.RandomState(0).randint(len(x), size=MAX_SAMPLED)]
 
 
-def _bounds(z: np.ndarray) -> tuple[float, float]:
-    """Return a and b."""
-    least, most = float(z.min()), float(z.max())
+def _bounded(x: np.ndarray, unit: float) -> NumberScale:
+    """Return the scale with the bounds of the logarithms in a unit, or of the numbers themselves."""
+    z = _logarithm(x, unit)
     inner = _inner_quantiles(z)
     if inner is None:
-        return -np.inf, np.inf
-    low, _, high = inner
-    with np.errstate(over="ignore"):
-        lower, upper = low - TAIL * (high - low), high + TAIL * (high - low)
-    lower = lower if np.count_nonzero(z < lower) <= _n_suspicious(z) else least
-    return lower, upper if np.count_nonzero(z > upper) <= _n_suspicious(z) else most
+        return NumberScale(unit)
+    low, median, high = map(float, inner)
+    lower, upper = low - TAIL * (high - low), high + TAIL * (high - low)
+    lower = lower if np.count_nonzero(z < lower) <= _n_suspicious(z) else float(z.min())
+    upper = upper if np.count_nonzero(z > upper) <= _n_suspicious(z) else float(z.max())
+    return NumberScale(unit, lower, upper, median, high - low)
 
 
 def _n_suspicious(z: np.ndarray) -> float:
@@ -127,30 +131,29 @@ def share_a_unit(columns: Sequence[np.ndarray]) -> np.ndarray:
     """Return which columns of numbers have the unit of most of them, a mask of all.
 
     The ranges of at least `SAME_UNIT_SHARE` of the columns, without their suspicious cells, are then within the factor
-    `SAME_UNIT_FACTOR` of the median range. Columns that vary less have the unit, too, such as pixels near the border;
-    those of larger ranges do not, nor does any without such a majority.
+    `SAME_UNIT_FACTOR` of the median range. Of the others, columns of a smaller range that are mostly one value have the
+    unit, too, such as pixels near the border.
     """
     if len(columns) < 2:
         return np.zeros(len(columns), dtype=bool)
     sampled = [_sampled(x) for x in columns]
-    ranges = np.array([np.ptp(np.clip(x, *_bounds(x))) for x in sampled])
+    with np.errstate(over="ignore"):
+        ranges = np.array([np.ptp(fit_scale(x, use_logarithms=False).apply(x)) for x in sampled])
     median = np.median(ranges)
-    is_not_larger = ranges <= SAME_UNIT_FACTOR * median
-    alike = is_not_larger & (ranges * SAME_UNIT_FACTOR >= median)
-    return is_not_larger & (alike.mean() >= SAME_UNIT_SHARE) & (ranges > 0)
+    alike = (ranges <= SAME_UNIT_FACTOR * median) & (ranges * SAME_UNIT_FACTOR >= median) & (ranges > 0)
+    if alike.mean() < SAME_UNIT_SHARE:
+        return np.zeros(len(columns), dtype=bool)
+    is_smaller = (ranges > 0) & (ranges < median)
+    return alike | (is_smaller & np.array([np.mean(x == np.median(x)) > MOSTLY_ONE for x in sampled]))
 
 
-def suspicious_cells(name: str, x: np.ndarray, scale: NumberScale) -> list[SuspiciousCell]:
+def suspicious_cells(name: str, x: np.ndarray, scale: NumberScale, kind: str = "number") -> list[SuspiciousCell]:
     """Return the numbers of a column beyond the bounds and farther than `LISTED_FROM` spreads from the median."""
     z = _logarithm(x, scale.unit)
-    beyond = np.flatnonzero((z < scale.lower) | (z > scale.upper))
-    if not len(beyond):
-        return []
-    inner = _inner_quantiles(_sampled(z))
-    assert inner is not None  # there are bounds
-    distances = np.abs(z[beyond] - inner[1]) / (inner[2] - inner[0])
-    far = zip(beyond.tolist(), distances.tolist())
-    return [SuspiciousCell(name, row, float(x[row]), far_by) for row, far_by in far if far_by >= LISTED_FROM]
+    distances = np.abs(z - scale.median) / scale.spread
+    far = np.flatnonzero(((z < scale.lower) | (z > scale.upper)) & (distances >= LISTED_FROM))
+    show = float if kind == "number" else lambda days: str(np.datetime64(round(float(days)), "D"))
+    return [SuspiciousCell(name, int(row), show(x[row]), float(distances[row])) for row in far]
 
 
 def warn_about_scales(X: np.ndarray) -> None:
