@@ -21,9 +21,10 @@ border is thin in every sample. There it counts how far the rows are from having
     dip(x_1, ..., x_n) = min over unimodal F of max_x |F_n(x) - F(x)|
 
 where F_n is the distribution function of the longest unrolled coordinate, or of the angle from where it is the least
-dense [Hartigan & Hartigan 1985]. The evidence is ((√n + 0.8) dip / 0.67)². Of all distributions with one mode, the
-uniform one has the largest dips; with it, the evidence is above 1 in about five of 1,000 samples of any size. Where the
-dip alone says that there are several clusters, their number is that of the modes of the simplest F with
+dense; or of the nearest linear function of the rows if its dip is smaller, because distances along a graph come in
+steps [Hartigan & Hartigan 1985]. The evidence is ((√n + 0.8) dip / 0.7)². Of all distributions with one mode, the
+uniform one has the largest dips; with it, the evidence is above 1 in about three of 1,000 samples of any size. Where
+the dip alone says that there are several clusters, their number is that of the modes of the simplest F with
 max_x |F_n(x) - F(x)| ≤ 0.5 / (√n + 0.8).
 
 The thresholds were settled on 240 draws of clouds, balls, cubes, heavy and one-sided tails, arcs, rings, rolls and
@@ -53,7 +54,7 @@ FEW_AXES, MIN_UNROLLED = 4.0, 2.3  # of rows on a curve or a surface; the same f
 HIGH_DIMENSION, HIGH_CLUSTERABILITY = 5.5, 1.5  # of others, one of which is needed: tails have more structure, too
 LINE_AXES, MIN_VALLEY = 1.5, 0.25  # of rows that are no line, and the evidence for a valley among them
 CLEAR_DIMENSION, CLEAR_VALLEY = 2.5, 2.0  # the same for rows of more structure than a cloud, even along a line
-MIN_DIP, MODE_RADIUS = 0.67, 0.5  # relative dip of rows on a line or a loop, and the distance up to which modes count
+MIN_DIP, MODE_RADIUS = 0.7, 0.5  # relative dip of rows on a line or a loop, and the distance up to which modes count
 ANTIMODE_SHARE = 0.05  # of the rows on a loop: the longest arc with so few of them is the least dense one
 ERROR = 0.05  # of the test: how often rows without clusters are more than one
 MIN_CLUSTERABILITY_ROWS = 20  # distinct ones; with fewer the spectrum of a graph says little
@@ -139,7 +140,7 @@ def clusterability(X: Array, random_state: np.random.RandomState) -> Clusterabil
     n_axes, is_loop = float(np.sum(shares) ** 2 / np.sum(shares**2)), spread is not None
     if n_axes >= LINE_AXES and not is_loop:
         return Clusterability(plain, of_unrolled, n_axes)
-    along, scale = cut_angles(unrolled) if is_loop else unrolled[:, 0], dip_scale(len(unrolled))
+    along, scale = positions(rows, unrolled, is_loop), dip_scale(len(unrolled))
     n_modes = count_modes(along, MODE_RADIUS / scale)
     return Clusterability(plain, of_unrolled, n_axes, is_loop, scale * dip(along), n_modes)
 
@@ -244,6 +245,19 @@ def dip(values: np.ndarray) -> float:
         height = float(np.max(outside, initial=height))
         x, below, above = (array[left : right + 1] for array in (x, below, above))
     return height / 2
+
+
+def positions(rows: Array, unrolled: np.ndarray, is_loop: bool) -> np.ndarray:
+    """Return where rows are along a line, or around a loop: by the unrolled rows, or by projections on directions.
+
+    Of the two, those of the smaller dip. The directions are those that the unrolled coordinates covary with.
+    """
+    Z = rows if sp.issparse(rows) else to_numpy(rows)
+    Z = Z.astype(np.float64) / abs(Z).max()
+    plane = unrolled[:, :2] / abs(unrolled).max()
+    centred = plane - plane.mean(axis=0)
+    both = [cut_angles(points) if is_loop else points[:, 0] for points in (plane, Z @ (Z.T @ centred))]
+    return min(both, key=dip)
 
 
 def dip_scale(n_rows: int) -> float:
