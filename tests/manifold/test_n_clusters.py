@@ -679,6 +679,11 @@ def test_the_strength_depends_on_stability_and_on_the_next_best_number(choice, s
             "3 clusters, though gaps separate 5 groups. 2 would be as stable (1.00), 4 would be less stable (0.70): "
             "the evidence for 3 is weak. Larger numbers were not compared.",
         ),
+        (
+            choice_of(3, by="modes"),
+            "3 clusters, the modes along a line or a loop. 2 would be as stable (1.00), 4 would be less stable (0.70): "
+            "the evidence for 3 is strong.",
+        ),
         (NClustersChoice(3, "the only candidate", [3]), "3 clusters, the only candidate."),
         (NClustersChoice(1, "one cluster", [2, 3]), "No clusters found; give n_clusters to split the rows anyway."),
         (NClustersChoice(1, "the only candidate", [1]), "1 cluster, the only candidate."),

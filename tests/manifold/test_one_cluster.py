@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from scipy.optimize import linprog
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
@@ -18,15 +19,22 @@ from fiedler.manifold.one_cluster import (
     CLEAR_VALLEY,
     HIGH_CLUSTERABILITY,
     MIN_CLUSTERABILITY,
+    MIN_DIP,
     MIN_UNROLLED,
     MIN_VALLEY,
+    MODE_RADIUS,
     Clusterability,
     clusterability,
+    count_modes,
+    cut_angles,
+    dip,
+    dip_scale,
     draw_gaussian,
     draw_ring,
     error_probability,
     evidence_against_one,
     loop_spread,
+    positions,
     principal_axes,
     unrolled_coordinates,
 )
@@ -94,7 +102,7 @@ def test_they_are_the_printed_differences(rng, monkeypatch):
 @pytest.mark.parametrize("axes", [[3.0], [2.0, 2.0, 2.0], [4.0, 2.0, 1.0]])
 def test_the_number_of_axes_is_the_printed_quotient(axes, rng, monkeypatch):
     """(Σ a²)² / Σ a⁴, which is k for k equal axes."""
-    coordinates = np.array([[1.0], [-1.0]]) * axes
+    coordinates = np.tile([[1.0], [-1.0]], (30, 1)) * axes
     monkeypatch.setattr(module, "unrolled_coordinates", lambda *args: coordinates)
 
     n_axes = clusterability(rng.normal(size=(60, 2)), seeded()).n_axes
@@ -272,6 +280,123 @@ def test_a_drawn_ring_has_the_given_width(fixed_rng):
     assert_allclose([radius.mean(), radius.std()], [1, 0.1], rtol=0.02)
 
 
+# -------------------------------------------------------------------------------------------------------------- the dip
+
+
+def dip_by_definition(values):
+    """The smallest distance of a unimodal distribution, by one linear program for each mode.
+
+    It is described by its value at each of m different values, and by two at the mode, where it may jump; the last
+    unknown is the distance.
+    """
+    x, counts = np.unique(values, return_counts=True)
+    m, above = len(x), np.cumsum(counts) / counts.sum()
+    below, unit, distances = above - counts / counts.sum(), np.eye(len(x) + 2), []
+    for mode in range(m):
+        constraints = [(unit[j] - unit[j + 1], 0) for j in range(m)]  # it increases
+        for j in range(m + 1):
+            i = j if j <= mode else j - 1
+            high, low = (below[i] if j == mode else above[i]), (above[i] if j == mode + 1 else below[i])
+            constraints += [(unit[j] - unit[-1], low), (-unit[j] - unit[-1], -high)]
+        for i in range(1, m - 1):
+            if i != mode:  # convex before the mode, concave after it
+                j = i if i < mode else i + 1
+                slopes = [(unit[j + s] - unit[j + s - 1]) / (x[i + s] - x[i + s - 1]) for s in (0, 1)]
+                constraints.append(((slopes[0] - slopes[1]) * (1 if i < mode else -1), 0))
+        matrix, limits = map(np.array, zip(*constraints))
+        distances.append(linprog(unit[-1], matrix, limits, bounds=(0, 1)).fun)
+    return min(distances)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_dip_is_the_distance_of_the_nearest_unimodal_distribution(seed):
+    rng = seeded(seed)
+    for n in (1, 2, 5, 9, 14):
+        for values in (rng.normal(size=n), rng.randint(6, size=n).astype(float), rng.normal(size=n) ** 3):
+            assert dip(values) == pytest.approx(dip_by_definition(values), abs=1e-7)
+
+
+def test_the_dip_of_known_samples(fixed_rng):
+    assert dip(np.arange(50)) == pytest.approx(1 / 100)
+    assert dip(np.repeat([0.0, 1.0], 30)) == pytest.approx(1 / 4)
+    assert dip(np.repeat([0.0, 1.0], 300) + 1e-3 * fixed_rng.uniform(size=600)) == pytest.approx(1 / 4, abs=0.01)
+    assert dip(np.zeros(9)) == 0
+
+
+def test_the_dip_does_not_depend_on_order_sign_and_scale(fixed_rng):
+    values = np.append(fixed_rng.normal(size=60), fixed_rng.normal(size=40) + 4)
+
+    for changed in (values[::-1], -values, 1e9 * values + 3, 1e-9 * values):
+        assert dip(changed) == pytest.approx(dip(values), rel=1e-6)
+
+
+def test_the_dip_of_uniform_rows_is_rarely_above_its_threshold_and_that_of_others_less():
+    """In three of 1,000 samples: more than three of these 200 would come about once in 250 runs."""
+    shapes = {
+        "uniform": lambda rng: rng.uniform(size=150),
+        "Gaussian": lambda rng: rng.normal(size=150),
+        "exponential": lambda rng: rng.exponential(size=150),
+        "around a circle": lambda rng: cut_angles(ring(rng, 150)),
+    }
+    relative = {
+        name: [dip_scale(150) * dip(draw(seeded(i))) / MIN_DIP for i in range(200)] for name, draw in shapes.items()
+    }
+
+    assert all(sum(value > 1 for value in values) <= 3 for values in relative.values())
+    assert np.median(relative["uniform"]) > max(np.median(relative[name]) for name in ("Gaussian", "exponential"))
+
+
+@pytest.mark.parametrize(("n_groups", "distance"), [(1, 0), (2, 4), (3, 4), (4, 6)])
+def test_the_modes_of_groups_on_a_line_are_counted(n_groups, distance):
+    """In nearly all samples: in at least 18 of 20."""
+    radius, numbers = MODE_RADIUS / dip_scale(600), []
+    for seed in range(20):
+        groups = seeded(seed).randint(n_groups, size=600)
+        numbers.append(count_modes(seeded(seed).normal(size=600) + distance * groups, radius))
+
+    assert numbers.count(n_groups) >= 18
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wider_distance_permits_fewer_modes(seed):
+    values = seeded(seed).normal(size=80) + 4 * seeded(seed).randint(3, size=80)
+    radii = [0.001, 0.01, 0.03, 0.1, 0.3]
+
+    numbers = [count_modes(values, radius) for radius in radii]
+
+    assert numbers == sorted(numbers, reverse=True)
+    assert numbers[0] > 3
+    assert numbers[-1] == 1
+    assert [count_modes(-7 * values, radius) for radius in radii] == numbers
+    assert all(n > 1 for n, radius in zip(numbers, radii) if radius < dip(values))
+
+
+def test_positions_along_a_line_are_those_of_its_direction_where_paths_come_in_steps(fixed_rng):
+    """In many dimensions neighbours are as far apart as the noise is."""
+    along, direction = fixed_rng.uniform(size=500), fixed_rng.normal(size=30)
+    X = along[:, None] * direction + 0.1 * fixed_rng.normal(size=(500, 30)) + 7
+    stepped = np.round(20 * along)[:, None] * [1.0, 0.0]
+
+    for rows in (X, sp.csr_array(X)):
+        found = positions(rows, stepped, False)
+        assert dip(found) < 0.5 * dip(stepped[:, 0])
+        assert abs(np.corrcoef(found, along)[0, 1]) > 0.98
+    assert_allclose(positions(X, stepped[::-1] * 1e200, False), positions(X, stepped[::-1], False), atol=1e-9)
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.3, 0.8])
+def test_a_circle_is_cut_where_it_is_emptiest_and_measured_from_its_centre(turn, fixed_rng):
+    """Also if most rows are on one side, so that their mean is not the centre."""
+    turns = np.append(fixed_rng.uniform(0, 0.3, 150), fixed_rng.uniform(0.3, 0.9, 50))
+    X = np.stack([np.cos(2 * np.pi * (turns + turn)), np.sin(2 * np.pi * (turns + turn))], axis=1)
+
+    angles = np.sort(cut_angles(5 * X + [2, 7]))
+
+    gap = 1 - np.ptp(turns)
+    assert_allclose(np.diff(angles), np.diff(np.sort(turns)), atol=1e-9)
+    assert angles[0] == pytest.approx(gap / 2, abs=0.06)
+
+
 # ----------------------------------------------------------------------------------------------------------- the rule
 
 
@@ -290,6 +415,10 @@ ABOVE, FLAT = MIN_CLUSTERABILITY + 0.01, MIN_CLUSTERABILITY - 0.01
         ((FLAT, 0, 2.0), MIN_VALLEY + 0.01, 2, False),  # a valley in a cloud
         ((FLAT, 0, 1.4), MIN_VALLEY + 0.01, 1, True),  # along a line
         ((FLAT, 0, 2.0, True), MIN_VALLEY + 0.01, 2, True),  # around a loop
+        ((FLAT, 0, 1.4, False, MIN_DIP + 0.01), 0.0, 1, False),  # several modes along a line
+        ((FLAT, 0, 1.4, False, MIN_DIP - 0.01), 0.0, 1, True),
+        ((FLAT, 0, 2.0, True, MIN_DIP + 0.01), 0.0, 2, False),  # around a loop
+        ((FLAT, 0, 2.0, False, MIN_DIP + 0.01), 0.0, 2, True),  # of other rows it says nothing
         ((ABOVE, 0, 1.4), CLEAR_VALLEY + 0.01, 3, False),
         ((ABOVE, 0, 1.4), CLEAR_VALLEY + 0.01, 2, True),
     ],
@@ -303,6 +432,7 @@ def test_the_evidence_is_relative_to_the_thresholds():
 
     assert evidence_against_one(structure, 0.0, 2) == pytest.approx(1.5)
     assert evidence_against_one(structure, 3 * MIN_VALLEY, 2) == pytest.approx(3)
+    assert evidence_against_one(Clusterability(0, 0, 1.0, dip=3 * MIN_DIP), 0.0, 1) == pytest.approx(9)
     assert evidence_against_one(Clusterability(-1, 0, 2.0), -1, 2) == 0
 
 
@@ -318,6 +448,39 @@ def test_the_p_value_of_single_clouds_is_about_uniform(fixed_rng):
     assert min(values) > 1e-3
     far = choose_n_clusters(np.r_[fixed_rng.normal(size=(100, 2)), fixed_rng.normal(size=(100, 2)) + 40])
     assert far.p_value < 0.05
+
+
+GROUPS = np.array([[0, 0], [0.6, 0.8], [1.2, 1.6]])
+
+
+@pytest.mark.parametrize(("distance", "n_groups"), [(5, 2), (4, 3), (5, 3), (6, 3)])
+def test_groups_on_a_line_are_found_without_gaps(distance, n_groups):
+    rng = seeded(1)
+    X = rng.normal(size=(400, 2)) + distance * GROUPS[rng.randint(n_groups, size=400)]
+
+    choice = choose_n_clusters(X, [1, 2, 3, 4])
+
+    assert (choice.n_clusters, choice.by, choice.n_separated) == (n_groups, "modes", 1)
+    assert choice.p_value < 0.01
+    assert choice.sentence.startswith(f"{n_groups} clusters, the modes along a line or a loop.")
+
+
+def test_groups_around_a_loop_are_found(fixed_rng):
+    turns = np.append(np.repeat([0.1, 0.4, 0.7], 120) + 0.05 * fixed_rng.normal(size=360), fixed_rng.uniform(size=90))
+    X = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], axis=1)
+    X *= 1 + 0.05 * fixed_rng.normal(size=(450, 1))
+
+    choice = choose_n_clusters(X, [1, 2, 3])
+
+    assert clusterability(X, seeded()).is_loop
+    assert (choice.n_clusters, choice.by) == (3, "modes")
+
+
+def test_the_number_of_modes_is_chosen_among_the_candidates():
+    rng = seeded(1)
+    X = rng.normal(size=(400, 2)) + 5 * GROUPS[rng.randint(3, size=400)]
+
+    assert choose_n_clusters(X, [1, 4, 6]).n_clusters == 4
 
 
 # ------------------------------------------------------------------------------------------------------ the one cluster

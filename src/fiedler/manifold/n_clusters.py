@@ -16,7 +16,8 @@ r"""The number of clusters: what is found again in subsets, with thin borders, a
    clusters can be merged later. Coarse partitions of documents and embeddings are often the most stable without being
    stable: below 0.9 only numbers with a modularity within 0.02 of the highest compete.
 4. *One cluster* if there are no gaps, and the rows have neither more structure than a single cloud nor stable parts
-   with valleys between them (:mod:`fiedler.manifold.one_cluster`). Without more structure, valleys choose the number.
+   with valleys between them (:mod:`fiedler.manifold.one_cluster`). Without more structure, valleys choose the number;
+   along a line and around a loop, the number of modes.
 
 The notes on ManifoldClustering in the documentation have the figures, and those of the rules that were not better.
 """
@@ -111,8 +112,8 @@ class NClustersChoice:
     n_clusters : int
         The chosen number.
     by : str
-        The evidence that decided: 'gaps', 'score', 'valley' or 'one cluster', 'limit' if gaps separate more groups than
-        were allowed, or why there was nothing to decide.
+        The evidence that decided: 'gaps', 'score', 'valley', 'modes' or 'one cluster', 'limit' if gaps separate more
+        groups than were allowed, or why there was nothing to decide.
     candidates : list of int
         The numbers that were compared.
     stability : list of float or None
@@ -228,7 +229,8 @@ class NClustersChoice:
             return f"{number}, {self.by}.{capped}"
         assert self.stability is not None
         own, others = self.stability[self.candidates.index(self.n_clusters)], self._alternatives()[:2]
-        reason = ", separated by gaps" if self.by == "gaps" else ""
+        reasons = {"gaps": ", separated by gaps", "modes": ", the modes along a line or a loop"}
+        reason = reasons.get(self.by, "")
         if self.by == "limit":
             reason = f", though gaps separate {self.n_separated} groups"
         clauses = []
@@ -707,7 +709,7 @@ def count_clusters(
     if structure is not None:
         most = min(MAX_VALLEY_CLUSTERS, min(map(len, subsets)) // FEW_ROWS)
         valleys = {} if density is None else {k: one.valley_score for k, one in evidence.items()}
-        chosen, by, about["p_value"] = _test_one_cluster(structure, valleys, dimension, most, chosen)
+        chosen, by, about["p_value"] = _test_one_cluster(structure, valleys, dimension, most, chosen, list(evidence))
     is_largest = candidates is None and chosen == max(numbers) and chosen != separated
     return NClustersChoice(
         chosen,
@@ -735,18 +737,26 @@ def _numbers_to_compare(
 
 
 def _test_one_cluster(
-    structure: Clusterability, valleys: Mapping[int, float], dimension: float, most: int, chosen: int
+    structure: Clusterability,
+    valleys: Mapping[int, float],
+    dimension: float,
+    most: int,
+    chosen: int,
+    numbers: Sequence[int],
 ) -> tuple[int, str, float]:
     """Return the number of clusters of rows without gaps, the reason and the p-value of the test for one cluster.
 
     Valleys between up to ``most`` clusters are evidence against one: those of more, or of few rows, come by chance.
-    Where only a valley is evidence for several, the deepest one of a stable partition chooses the number.
+    Where only a valley is evidence for several, the deepest one of a stable partition chooses the number, and where
+    only the dip along a line or a loop is, the number next to that of the modes does.
     """
     deepest = max((valley for k, valley in valleys.items() if k <= most), default=0.0)
     against_one = evidence_against_one(structure, deepest, dimension)
     by = "score"
     if against_one <= 1:
         chosen, by = 1, "one cluster"
+    elif evidence_against_one(structure._replace(dip=0.0), deepest, dimension) <= 1:
+        chosen, by = min(numbers, key=lambda k: abs(k - structure.n_modes)), "modes"
     elif valleys and structure.plain <= MIN_CLUSTERABILITY:
         chosen, by = first_best(list(valleys), valleys.__getitem__), "valley"
     return chosen, by, error_probability(against_one)

@@ -15,7 +15,17 @@ et al. 2000]. Most arcs and rolls have less than 1.8 then. A closed loop cannot 
 coordinates lie on a circle, with an empty middle, are compared with a ring as wide as theirs.
 
 Clusters that touch may leave the spectrum as it is. Then it counts how much thinner the rows are on the border between
-the parts of a partition that is found again in subsets (`evidence_against_one`).
+the parts of a partition that is found again in subsets (`evidence_against_one`). Along a line and around a loop, some
+border is thin in every sample. There it counts how far the rows are from having a single mode:
+
+    dip(x_1, ..., x_n) = min over unimodal F of max_x |F_n(x) - F(x)|
+
+where F_n is the distribution function of the longest unrolled coordinate, or of the angle from where it is the least
+dense; or of the nearest linear function of the rows if its dip is smaller, because distances along a graph come in
+steps [Hartigan & Hartigan 1985]. The evidence is ((√n + 0.8) dip / 0.7)². Of all distributions with one mode, the
+uniform one has the largest dips; with it, the evidence is above 1 in about three of 1,000 samples of any size. Where
+the dip alone says that there are several clusters, their number is that of the modes of the simplest F with
+max_x |F_n(x) - F(x)| ≤ 0.5 / (√n + 0.8).
 
 The thresholds were settled on 240 draws of clouds, balls, cubes, heavy and one-sided tails, arcs, rings, rolls and
 lines (``benchmarks/quality_count.py single``), so that one cluster is found in at least 95 of 100 new ones.
@@ -44,6 +54,8 @@ FEW_AXES, MIN_UNROLLED = 4.0, 2.3  # of rows on a curve or a surface; the same f
 HIGH_DIMENSION, HIGH_CLUSTERABILITY = 5.5, 1.5  # of others, one of which is needed: tails have more structure, too
 LINE_AXES, MIN_VALLEY = 1.5, 0.25  # of rows that are no line, and the evidence for a valley among them
 CLEAR_DIMENSION, CLEAR_VALLEY = 2.5, 2.0  # the same for rows of more structure than a cloud, even along a line
+MIN_DIP, MODE_RADIUS = 0.7, 0.5  # relative dip of rows on a line or a loop, and the distance up to which modes count
+ANTIMODE_SHARE = 0.05  # of the rows on a loop: the longest arc with so few of them is the least dense one
 ERROR = 0.05  # of the test: how often rows without clusters are more than one
 MIN_CLUSTERABILITY_ROWS = 20  # distinct ones; with fewer the spectrum of a graph says little
 MAX_CLUSTERABILITY_ROWS = 1000  # a random sample of more rows
@@ -63,13 +75,16 @@ class Clusterability(NamedTuple):
     unrolled: float
     n_axes: float  # (Σ a²)² / Σ a⁴ for the axes a of the unrolled rows: along how many they extend
     is_loop: bool = False  # whether the unrolled rows lie on a circle
+    dip: float = 0.0  # of rows along the line or around the loop, times √n + 0.8; zero for others ...
+    n_modes: int = 1  # ... and the number of their modes there
 
 
 def evidence_against_one(structure: Clusterability, valley: float, dimension: float) -> float:
     """Return the evidence that rows without gaps are more than one cluster; 1 is the least that suffices.
 
     The largest of three kinds of it, each relative to its threshold: more structure than a single cloud (for rows on a
-    curve or a surface, also more than the unrolled one), a valley, and both.
+    curve or a surface, also more than the unrolled one), a valley (along a line or a loop, the dip, squared as in the
+    logarithm of its probability), and both.
 
     Parameters
     ----------
@@ -86,6 +101,8 @@ def evidence_against_one(structure: Clusterability, valley: float, dimension: fl
         evidence = more_than_cloud if dimension >= HIGH_DIMENSION else structure.plain / HIGH_CLUSTERABILITY
     if structure.n_axes >= LINE_AXES and not structure.is_loop:
         evidence = max(evidence, valley / MIN_VALLEY)
+    else:
+        evidence = max(evidence, (structure.dip / MIN_DIP) ** 2)
     if dimension >= CLEAR_DIMENSION:
         evidence = max(evidence, min(more_than_cloud, valley / CLEAR_VALLEY))
     return max(evidence, 0.0)
@@ -120,7 +137,12 @@ def clusterability(X: Array, random_state: np.random.RandomState) -> Clusterabil
         for drawn in (clouds, unrolled_clouds)
     )
     shares = (lengths / lengths.max()) ** 2  # relative, so that no power overflows
-    return Clusterability(plain, of_unrolled, float(np.sum(shares) ** 2 / np.sum(shares**2)), spread is not None)
+    n_axes, is_loop = float(np.sum(shares) ** 2 / np.sum(shares**2)), spread is not None
+    if n_axes >= LINE_AXES and not is_loop:
+        return Clusterability(plain, of_unrolled, n_axes)
+    along, scale = positions(rows, unrolled, is_loop), dip_scale(len(unrolled))
+    n_modes = count_modes(along, MODE_RADIUS / scale)
+    return Clusterability(plain, of_unrolled, n_axes, is_loop, scale * dip(along), n_modes)
 
 
 def _graph_of(rows: Array) -> AffinityGraph:
@@ -194,3 +216,105 @@ def draw_ring(spread: float, rows: Array, random_state: np.random.RandomState) -
     radius = 1 + spread * random_state.standard_normal(rows.shape[0])
     drawn = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     return drawn if is_numpy(rows) else asarray_like(drawn, rows, dtype=rows.dtype)
+
+
+# ------------------------------------------------------------------------------------------------------------- the dip
+
+
+def dip(values: np.ndarray) -> float:
+    """Return the distance of the distribution function of a sample from the nearest one with a single mode.
+
+    To the left of the mode the nearest one is half way between the sample's and its greatest convex minorant, to the
+    right half way to its least concave majorant. The mode is narrowed down: where minorant and majorant are the
+    farthest apart, both cannot hold, until they are no farther apart than the sample is from them outside.
+    """
+    x, counts = np.unique(values, return_counts=True)
+    above = np.cumsum(counts) / counts.sum()  # F_n at the values ...
+    below = above - counts / counts.sum()  # ... and to the left of them
+    height = 0.0
+    while len(x) > 1:
+        convex, concave = _convex_minorant(x, below), _convex_minorant(x, -above)
+        minorant, majorant = np.interp(x, x[convex], below[convex]), np.interp(x, x[concave], above[concave])
+        vertices = np.union1d(convex, concave)
+        gaps = (majorant - minorant)[vertices]
+        if gaps.max() <= height:
+            break
+        mode = vertices[gaps.argmax()]
+        left, right = convex[convex <= mode][-1], concave[concave >= mode][0]
+        outside = np.append((above - minorant)[:left], (majorant - below)[right + 1 :])
+        height = float(np.max(outside, initial=height))
+        x, below, above = (array[left : right + 1] for array in (x, below, above))
+    return height / 2
+
+
+def positions(rows: Array, unrolled: np.ndarray, is_loop: bool) -> np.ndarray:
+    """Return where rows are along a line, or around a loop: by the unrolled rows, or by projections on directions.
+
+    Of the two, those of the smaller dip. The directions are those that the unrolled coordinates covary with.
+    """
+    Z = rows if sp.issparse(rows) else to_numpy(rows)
+    Z = Z.astype(np.float64) / abs(Z).max()
+    plane = unrolled[:, :2] / abs(unrolled).max()
+    centred = plane - plane.mean(axis=0)
+    both = [cut_angles(points) if is_loop else points[:, 0] for points in (plane, Z @ (Z.T @ centred))]
+    return min(both, key=dip)
+
+
+def dip_scale(n_rows: int) -> float:
+    """Return the number by which the dip is multiplied, so that its upper quantiles hardly depend on the sample."""
+    return math.sqrt(n_rows) + 0.8
+
+
+def _convex_minorant(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return which points are vertices of the greatest convex function below all of them; x increases."""
+    vertices: list[tuple[float, float]] = []
+    places: list[int] = []
+    for place, (c, f_c) in enumerate(zip(x.tolist(), y.tolist())):
+        while len(vertices) > 1:
+            (a, f_a), (b, f_b) = vertices[-2:]
+            if (f_b - f_a) * (c - b) < (f_c - f_b) * (b - a):
+                break
+            vertices.pop()
+            places.pop()
+        vertices.append((c, f_c))
+        places.append(place)
+    return np.array(places)
+
+
+def count_modes(values: np.ndarray, radius: float) -> int:
+    """Return the fewest modes of a distribution function within a distance of that of a sample, with the same ends.
+
+    It is a string pulled taut between the bounds [Davies & Kovac 2001]: from where it last touched one of them, it goes
+    straight on until the lines that the bounds permit are used up, and then bends around the one that is in its way. A
+    mode is between a bend to the left, around the upper bound, and one to the right.
+    """
+    x, counts = np.unique(values, return_counts=True)
+    middle = (np.cumsum(counts) - counts / 2) / counts.sum()
+    low, high = middle - radius, middle + radius
+    low[-1] = high[-1] = middle[-1]
+    start, height, to_the_left = 0, middle[0], [True]
+    while start < len(x) - 1:
+        steps = x[start + 1 :] - x[start]
+        upper, lower = (high[start + 1 :] - height) / steps, (low[start + 1 :] - height) / steps
+        least_upper = np.minimum.accumulate(upper)
+        crossing = np.flatnonzero(np.maximum.accumulate(lower) > least_upper)
+        if len(crossing) == 0:
+            break
+        end = crossing[0]
+        to_the_left.append(bool(lower[end] > least_upper[end - 1]))
+        start += 1 + int(upper[:end].argmin() if to_the_left[-1] else lower[:end].argmax())
+        height = high[start] if to_the_left[-1] else low[start]
+    return sum(left and not following for left, following in zip(to_the_left, [*to_the_left[1:], False]))
+
+
+def cut_angles(coordinates: np.ndarray) -> np.ndarray:
+    """Return the angles of points on a circle, in turns, from the middle of the arc where there are the fewest."""
+    plane = coordinates[:, :2] / coordinates[:, 0].std()
+    design = np.column_stack([2 * plane, np.ones(len(plane))])  # |x|² = 2 x'm + const for points around m
+    middle = np.linalg.lstsq(design, np.sum(plane**2, axis=1), rcond=None)[0][:2]
+    x, y = (plane - middle).T
+    angles = np.sort(np.arctan2(y, x) / (2 * np.pi) % 1.0)
+    m = max(round(ANTIMODE_SHARE * len(angles)), 1)
+    lengths = np.append(angles[m:], angles[:m] + 1) - angles
+    start = lengths.argmax()
+    return (angles - angles[start] - lengths[start] / 2) % 1.0
