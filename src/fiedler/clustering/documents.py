@@ -294,8 +294,9 @@ class LPIClustering(
     def _check_rows(self, X: MatrixLike) -> Array:
         """Validate new documents and scale them to unit length."""
         check_is_fitted(self)
-        warn_of_empty_rows(X, stacklevel=3)
-        return self._transform_rows(check_data(X, estimator=self, reset=False))
+        rows = check_data(X, estimator=self, reset=False)
+        warn_of_empty_rows(rows, stacklevel=3)
+        return self._transform_rows(rows)
 
     def _transform_rows(self, X: Array) -> Array:
         """Scale documents to unit length, as the graph and the map use them."""
