@@ -104,6 +104,13 @@ def test_a_frame_finds_the_classes_that_an_array_of_unlike_columns_hides(load, k
     assert adjusted_rand_index(hidden, data.target) < 0.5
 
 
+def test_the_clusters_of_a_frame_are_counted_on_its_common_scale():
+    frame = load_wine(as_frame=True).data
+
+    assert fiedler.choose_n_clusters(frame).n_clusters == 3
+    assert fiedler.cluster(frame, random_state=0, effort="fast").model.n_clusters_ == 3
+
+
 def test_arrays_of_alike_columns_give_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -57,6 +57,8 @@ from ..graph.partitions import partitions
 from ..graph.recipes import as_affinity, default_recipe, is_precomputed, nested_graphs, self_tuned
 from ..graph.weights import CopiedRows, check_sample_weight, ordered_copies, relative_weights, weigh_graph
 from ..metrics.scores import weighted_ari
+from ..table import TableEncoder
+from ..table.columns import is_dense_frame
 from .choice import MIN_ROWS, evenness
 from .one_cluster import (
     ERROR,
@@ -285,8 +287,9 @@ def choose_n_clusters(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n_samples, n_features), or AffinityGraph
-        The rows, or a graph on them.
+    X : array or sparse matrix of shape (n_samples, n_features), data frame, or AffinityGraph
+        The rows, or a graph on them. The columns of a data frame are brought to a common scale, as those of
+        ``ManifoldClustering`` are, unless there is an estimator.
     candidates : iterable of int, optional
         The numbers to choose from; by default all that the number of rows permits, up to 150, and 300 where gaps
         separate the clusters. One is chosen if the rows have no more structure than a single cloud; it is left out if a
@@ -326,6 +329,8 @@ def choose_n_clusters(
     >>> choose_n_clusters(X, range(2, 8), estimator=KMeans(), random_state=0).n_clusters
     4
     """
+    if estimator is None and is_dense_frame(X):
+        X = TableEncoder().fit_transform(X)
     data = _Data.from_input(X, estimator, range(2, MIN_ROWS) if candidates is None else range(0))
     data = data.weighed(check_sample_weight(sample_weight, data.n_rows), estimator)
     if data.has_few_values:
