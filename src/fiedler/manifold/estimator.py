@@ -53,7 +53,7 @@ from ..graph.constraints import ConstraintsLike, add_constraints, attractive_par
 from ..graph.estimator import GraphEstimatorMixin, SoftClustererMixin, frames_like, warn_if_clusters_are_empty
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import Edges
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_precomputed, nested_graphs, self_tuned
 from ..graph.sizes import SizeBounds, check_size_bounds
 from ..graph.smoothing import link_degrees, link_weights, replace_coincident_rows
 from ..graph.weights import (
@@ -398,20 +398,7 @@ class ManifoldClustering(
             raise InputError(problem, hint, code="outliers_need_rows", parameter="outliers")
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
-        table = X if isinstance(X, EncodedTable) else None
-        if is_dense_frame(X) and not (isinstance(self.graph, str) and self.graph == "precomputed"):
-            encoder = TableEncoder()
-            table = encoder.fit_columns(X, encoder.read(X))
-        self.encoder_ = None if table is None else table.encoder
-        if table is not None:
-            X = check_data(table.rows, min_samples=2)
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = table.encoder.n_features_in_
-            self.feature_names_in_ = table.encoder.feature_names_in_
-        elif not isinstance(X, AffinityGraph):
-            is_array, X = isinstance(X, np.ndarray), check_data(X, estimator=self, min_samples=2)
-            if is_array and self._graph_is_default():
-                warn_about_scales(X)
+        X, table = self._read_rows(X)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
         supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
         supervision.check_n_clusters(
@@ -439,6 +426,24 @@ class ManifoldClustering(
         self._store_profiles(X, None if table is None else table.plan, weights)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
+
+    def _read_rows(self, X: Any) -> tuple[Any, EncodedTable | None]:
+        """Return validated rows, or a graph, and the table of a data frame that they come from."""
+        table = X if isinstance(X, EncodedTable) else None
+        if is_dense_frame(X) and not is_precomputed(self.graph):
+            encoder = TableEncoder()
+            table = encoder.fit_columns(X, encoder.read(X))
+        self.encoder_ = None if table is None else table.encoder
+        if table is not None:
+            X = check_data(table.rows, min_samples=2)
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = table.encoder.n_features_in_
+            self.feature_names_in_ = table.encoder.feature_names_in_
+        elif not isinstance(X, AffinityGraph):
+            is_array, X = isinstance(X, np.ndarray), check_data(X, estimator=self, min_samples=2)
+            if is_array and self._graph_is_default():
+                warn_about_scales(X)
+        return X, table
 
     def _keep(self, **changes: Any) -> None:
         """Replace fields of the fitted state."""

@@ -203,8 +203,8 @@ def smoothing_matrix(gaussian: GaussianOfRows, encodings: Sequence[ColumnEncodin
 # ---------------------------------------------------------------------------------------------- the scales of numbers
 
 DIVISORS: dict[str, Callable[[np.ndarray], float]] = {
-    "auto": lambda raw: _spread(raw),
-    "standard": lambda raw: _spread(raw),
+    "auto": _spread,
+    "standard": _spread,
     "range": lambda raw: float(np.nanmax(raw) - np.nanmin(raw)),
     "none": lambda raw: 1.0,
 }
@@ -217,9 +217,9 @@ def fit_scales(columns: Sequence[Column], scale: str) -> tuple[dict[str, NumberS
     numbers = [one for one in columns if one.kind == "number"]
     shares = share_a_unit([one.values.cells for one in numbers])
     shared = {one.name for one, is_shared in zip(numbers, shares) if is_shared}
-    dated = [one for one in columns if one.kind == "date"]
-    scales = {one.name: fit_scale(one.values.cells, use_logarithms=one.name not in shared) for one in numbers}
-    return scales | {one.name: fit_scale(one.values.cells, use_logarithms=False) for one in dated}, shared
+    has_logarithms = {one.name for one in numbers} - shared
+    scaled = [one for one in columns if one.kind in ("number", "date")]
+    return {one.name: fit_scale(one.values.cells, one.name in has_logarithms) for one in scaled}, shared
 
 
 def divide_alike(encodings: Sequence[ColumnEncoding], shared: set[str]) -> list[ColumnEncoding]:
